@@ -28,7 +28,7 @@ GRANT INSERT, UPDATE (reference_count) ON undertext.blobs TO undertext_app;
 GRANT INSERT, UPDATE, DELETE ON undertext.names, undertext.sessions, undertext.measurements, undertext.usage, undertext.jobs,
   undertext.circuits, undertext.operations, undertext.calibrations, undertext.limits, undertext.searched, undertext.words TO undertext_app;
 
--- 2. For purgeSession, for notes that are forgotten for good, and for imports that are given up. The triggers see to it that nothing else deletes.
+-- 2. For sessions.purge, for notes that are removed permanently, and for discarded imports. The triggers prevent all other deletions.
 GRANT DELETE ON undertext.messages, undertext.contents, undertext.compactions, undertext.replacements, undertext.audit,
   undertext.blobs, undertext.notes, undertext.requests TO undertext_app;
 -- A purge that keeps forks gives them what they need of the purged session.

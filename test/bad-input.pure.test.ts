@@ -207,8 +207,8 @@ describe('objects that return something for every property', () => {
   test('a boundary that no message is to blame for names none', () => {
     const messageOf = (messageIds: readonly string[]) =>
       new UndertextError('ILLEGAL_BOUNDARY', { sessionId: 's', why: 'no', messageIds }).message
-    expect(messageOf([])).toBe('These messages cannot be hidden (no).')
-    expect(messageOf(['a'])).toBe('These messages cannot be hidden (no): "a".')
+    expect(messageOf([])).toBe("These messages can't be hidden (no).")
+    expect(messageOf(['a'])).toBe(`These messages can't be hidden (no): "a".`)
   })
 
   test('formats: a value without a format is not detected, or rejected', async () => {

@@ -452,8 +452,8 @@ ALTER TABLE "undertext".blobs ALTER COLUMN hash SET STATISTICS 0, ALTER COLUMN b
 --> statement-breakpoint
 ALTER TABLE "undertext".words ALTER COLUMN words SET STATISTICS 0;
 --> statement-breakpoint
--- The promises of this package, kept by the database itself. A purge takes out a permit for its own transaction:
--- set_config('undertext.purging', 'on', true). Inserts need no guard as in SQLite: a second row with a key is refused, or is an update.
+-- Guarantees of this package, enforced by the database. A purge records a permit for its own transaction:
+-- set_config('undertext.purging', 'on', true). Inserts need no guard as in SQLite: a second row with a key is rejected, or is an update.
 -- The triggers are written as pg_get_triggerdef prints them, because the runner compares them with that.
 CREATE FUNCTION "undertext".refuse() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
@@ -464,13 +464,13 @@ CREATE TRIGGER messages_are_written_once BEFORE UPDATE OF family, key, session, 
 --> statement-breakpoint
 CREATE TRIGGER sources_are_written_once BEFORE UPDATE OF source ON "undertext".messages FOR EACH ROW WHEN ((current_setting('undertext.purging'::text, true) IS DISTINCT FROM 'on'::text)) EXECUTE FUNCTION "undertext".refuse('messages are written once');
 --> statement-breakpoint
-CREATE TRIGGER messages_are_kept BEFORE DELETE ON "undertext".messages FOR EACH ROW WHEN ((current_setting('undertext.purging'::text, true) IS DISTINCT FROM 'on'::text)) EXECUTE FUNCTION "undertext".refuse('messages are kept; purgeSession is the one way to remove them');
+CREATE TRIGGER messages_are_kept BEFORE DELETE ON "undertext".messages FOR EACH ROW WHEN ((current_setting('undertext.purging'::text, true) IS DISTINCT FROM 'on'::text)) EXECUTE FUNCTION "undertext".refuse('messages are kept; only sessions.purge removes them');
 --> statement-breakpoint
 CREATE TRIGGER contents_are_written_once BEFORE UPDATE ON "undertext".contents FOR EACH ROW EXECUTE FUNCTION "undertext".refuse('contents are written once');
 --> statement-breakpoint
-CREATE TRIGGER contents_are_kept BEFORE DELETE ON "undertext".contents FOR EACH ROW WHEN ((current_setting('undertext.purging'::text, true) IS DISTINCT FROM 'on'::text)) EXECUTE FUNCTION "undertext".refuse('contents are kept; purgeSession is the one way to remove them');
+CREATE TRIGGER contents_are_kept BEFORE DELETE ON "undertext".contents FOR EACH ROW WHEN ((current_setting('undertext.purging'::text, true) IS DISTINCT FROM 'on'::text)) EXECUTE FUNCTION "undertext".refuse('contents are kept; only sessions.purge removes them');
 --> statement-breakpoint
-CREATE TRIGGER compactions_cover_what_they_cover BEFORE UPDATE OF family, no, id, session, run, kind, coverage, requires, created_at ON "undertext".compactions FOR EACH ROW EXECUTE FUNCTION "undertext".refuse('what a compaction covers is written once');
+CREATE TRIGGER compactions_cover_what_they_cover BEFORE UPDATE OF family, no, id, session, run, kind, coverage, requires, created_at ON "undertext".compactions FOR EACH ROW EXECUTE FUNCTION "undertext".refuse('the coverage of a compaction is written once');
 --> statement-breakpoint
 CREATE TRIGGER compactions_are_kept BEFORE DELETE ON "undertext".compactions FOR EACH ROW WHEN ((current_setting('undertext.purging'::text, true) IS DISTINCT FROM 'on'::text)) EXECUTE FUNCTION "undertext".refuse('compactions are kept');
 --> statement-breakpoint
@@ -500,12 +500,12 @@ CREATE TRIGGER audit_is_not_truncated BEFORE TRUNCATE ON "undertext".audit FOR E
 --> statement-breakpoint
 CREATE TRIGGER requests_are_written_once BEFORE UPDATE OF family, session, no, "position", audit, provider, model, rendering, renderer, hash, system, tools, prompt, files, prompt_first, prompt_last, input_tokens, cache_read_tokens, cache_creation_tokens, output_tokens, at ON "undertext".requests FOR EACH ROW EXECUTE FUNCTION "undertext".refuse('requests are written once');
 --> statement-breakpoint
-CREATE TRIGGER requests_are_kept BEFORE DELETE ON "undertext".requests FOR EACH ROW WHEN ((current_setting('undertext.purging'::text, true) IS DISTINCT FROM 'on'::text)) EXECUTE FUNCTION "undertext".refuse('requests are kept; purgeSession is the one way to remove them');
+CREATE TRIGGER requests_are_kept BEFORE DELETE ON "undertext".requests FOR EACH ROW WHEN ((current_setting('undertext.purging'::text, true) IS DISTINCT FROM 'on'::text)) EXECUTE FUNCTION "undertext".refuse('requests are kept; only sessions.purge removes them');
 --> statement-breakpoint
 CREATE TRIGGER requests_are_not_truncated BEFORE TRUNCATE ON "undertext".requests FOR EACH STATEMENT EXECUTE FUNCTION "undertext".refuse('requests are kept');
 --> statement-breakpoint
 CREATE TRIGGER notes_are_written_once BEFORE UPDATE OF family, id, session, owner, no, key, text, metadata, source_session, source, actor, created_at ON "undertext".notes FOR EACH ROW EXECUTE FUNCTION "undertext".refuse('notes are written once');
 --> statement-breakpoint
-CREATE TRIGGER notes_are_kept BEFORE DELETE ON "undertext".notes FOR EACH ROW WHEN ((current_setting('undertext.purging'::text, true) IS DISTINCT FROM 'on'::text)) EXECUTE FUNCTION "undertext".refuse('notes are kept; a purge is the one way to remove them');
+CREATE TRIGGER notes_are_kept BEFORE DELETE ON "undertext".notes FOR EACH ROW WHEN ((current_setting('undertext.purging'::text, true) IS DISTINCT FROM 'on'::text)) EXECUTE FUNCTION "undertext".refuse('notes are kept; only a purge removes them');
 --> statement-breakpoint
 CREATE TRIGGER notes_are_not_truncated BEFORE TRUNCATE ON "undertext".notes FOR EACH STATEMENT EXECUTE FUNCTION "undertext".refuse('notes are kept');

@@ -357,7 +357,7 @@ CREATE VIRTUAL TABLE undertext_words USING fts5(words, content='', contentless_d
 -- How many rows have a word.
 CREATE VIRTUAL TABLE undertext_vocabulary USING fts5vocab(undertext_words, row);
 --> statement-breakpoint
--- The promises of this package, kept by the database itself. A purge takes out a permit for its own
+-- Guarantees of this package, enforced by the database. A purge records a permit for its own
 -- transaction: the row 'purging' of undertext_meta.
 -- The guards before inserts are against INSERT OR REPLACE, which deletes without firing the triggers that keep rows
 -- when the connection has recursive_triggers off (SQLite's default, and a pragma of an application's connection is
@@ -373,26 +373,26 @@ BEGIN SELECT RAISE(ABORT, 'undertext: messages are written once'); END;
 --> statement-breakpoint
 CREATE TRIGGER undertext_messages_are_not_replaced BEFORE INSERT ON undertext_messages
 WHEN EXISTS (SELECT 1 FROM undertext_messages WHERE key = NEW.key)
-BEGIN SELECT RAISE(ABORT, 'undertext: this message is there already'); END;
+BEGIN SELECT RAISE(ABORT, 'undertext: this message already exists'); END;
 --> statement-breakpoint
 CREATE TRIGGER undertext_messages_are_kept BEFORE DELETE ON undertext_messages
 WHEN NOT EXISTS (SELECT 1 FROM undertext_meta WHERE key = 'purging')
-BEGIN SELECT RAISE(ABORT, 'undertext: messages are kept; purgeSession is the one way to remove them'); END;
+BEGIN SELECT RAISE(ABORT, 'undertext: messages are kept; only sessions.purge removes them'); END;
 --> statement-breakpoint
 CREATE TRIGGER undertext_contents_are_written_once BEFORE UPDATE ON undertext_contents
 BEGIN SELECT RAISE(ABORT, 'undertext: contents are written once'); END;
 --> statement-breakpoint
 CREATE TRIGGER undertext_contents_are_not_replaced BEFORE INSERT ON undertext_contents
 WHEN EXISTS (SELECT 1 FROM undertext_contents WHERE key = NEW.key)
-BEGIN SELECT RAISE(ABORT, 'undertext: this content is there already'); END;
+BEGIN SELECT RAISE(ABORT, 'undertext: this content already exists'); END;
 --> statement-breakpoint
 CREATE TRIGGER undertext_contents_are_kept BEFORE DELETE ON undertext_contents
 WHEN NOT EXISTS (SELECT 1 FROM undertext_meta WHERE key = 'purging')
-BEGIN SELECT RAISE(ABORT, 'undertext: contents are kept; purgeSession is the one way to remove them'); END;
+BEGIN SELECT RAISE(ABORT, 'undertext: contents are kept; only sessions.purge removes them'); END;
 --> statement-breakpoint
 CREATE TRIGGER undertext_compactions_cover_what_they_cover
 BEFORE UPDATE OF no, id, session, run, kind, coverage, requires, created_at ON undertext_compactions
-BEGIN SELECT RAISE(ABORT, 'undertext: what a compaction covers is written once'); END;
+BEGIN SELECT RAISE(ABORT, 'undertext: the coverage of a compaction is written once'); END;
 --> statement-breakpoint
 CREATE TRIGGER undertext_compactions_are_kept BEFORE DELETE ON undertext_compactions
 WHEN NOT EXISTS (SELECT 1 FROM undertext_meta WHERE key = 'purging')
@@ -405,7 +405,7 @@ BEGIN SELECT RAISE(ABORT, 'undertext: replacements are written once'); END;
 CREATE TRIGGER undertext_replacements_are_not_replaced BEFORE INSERT ON undertext_replacements
 WHEN EXISTS (SELECT 1 FROM undertext_replacements
   WHERE compaction = NEW.compaction AND message = NEW.message AND part = NEW.part)
-BEGIN SELECT RAISE(ABORT, 'undertext: this replacement is there already'); END;
+BEGIN SELECT RAISE(ABORT, 'undertext: this replacement already exists'); END;
 --> statement-breakpoint
 CREATE TRIGGER undertext_replacements_are_kept BEFORE DELETE ON undertext_replacements
 WHEN NOT EXISTS (SELECT 1 FROM undertext_meta WHERE key = 'purging')
@@ -416,7 +416,7 @@ BEGIN SELECT RAISE(ABORT, 'undertext: blobs are written once'); END;
 --> statement-breakpoint
 CREATE TRIGGER undertext_blobs_are_not_replaced BEFORE INSERT ON undertext_blobs
 WHEN EXISTS (SELECT 1 FROM undertext_blobs WHERE hash = NEW.hash)
-BEGIN SELECT RAISE(ABORT, 'undertext: this blob is there already'); END;
+BEGIN SELECT RAISE(ABORT, 'undertext: this blob already exists'); END;
 --> statement-breakpoint
 CREATE TRIGGER undertext_blobs_are_kept BEFORE DELETE ON undertext_blobs
 WHEN OLD.reference_count > 0 AND NOT EXISTS (SELECT 1 FROM undertext_meta WHERE key = 'purging')
@@ -424,7 +424,7 @@ BEGIN SELECT RAISE(ABORT, 'undertext: blobs are kept while a message refers to t
 --> statement-breakpoint
 CREATE TRIGGER undertext_audit_is_not_replaced BEFORE INSERT ON undertext_audit
 WHEN EXISTS (SELECT 1 FROM undertext_audit WHERE no = NEW.no)
-BEGIN SELECT RAISE(ABORT, 'undertext: this row of the audit is there already'); END;
+BEGIN SELECT RAISE(ABORT, 'undertext: this audit row already exists'); END;
 --> statement-breakpoint
 CREATE TRIGGER undertext_audit_is_append_only BEFORE UPDATE ON undertext_audit
 BEGIN SELECT RAISE(ABORT, 'undertext: the audit is append-only'); END;
@@ -441,11 +441,11 @@ BEGIN SELECT RAISE(ABORT, 'undertext: requests are written once'); END;
 --> statement-breakpoint
 CREATE TRIGGER undertext_requests_are_not_replaced BEFORE INSERT ON undertext_requests
 WHEN EXISTS (SELECT 1 FROM undertext_requests WHERE session = NEW.session AND no = NEW.no)
-BEGIN SELECT RAISE(ABORT, 'undertext: this request is there already'); END;
+BEGIN SELECT RAISE(ABORT, 'undertext: this request already exists'); END;
 --> statement-breakpoint
 CREATE TRIGGER undertext_requests_are_kept BEFORE DELETE ON undertext_requests
 WHEN NOT EXISTS (SELECT 1 FROM undertext_meta WHERE key = 'purging')
-BEGIN SELECT RAISE(ABORT, 'undertext: requests are kept; purgeSession is the one way to remove them'); END;
+BEGIN SELECT RAISE(ABORT, 'undertext: requests are kept; only sessions.purge removes them'); END;
 --> statement-breakpoint
 -- A note is written once; what changes is whether it is in use. Only a purge removes it.
 CREATE TRIGGER undertext_notes_are_written_once
@@ -454,8 +454,8 @@ BEGIN SELECT RAISE(ABORT, 'undertext: notes are written once'); END;
 --> statement-breakpoint
 CREATE TRIGGER undertext_notes_are_not_replaced BEFORE INSERT ON undertext_notes
 WHEN EXISTS (SELECT 1 FROM undertext_notes WHERE session = NEW.session AND owner = NEW.owner AND no = NEW.no)
-BEGIN SELECT RAISE(ABORT, 'undertext: this note is there already'); END;
+BEGIN SELECT RAISE(ABORT, 'undertext: this note already exists'); END;
 --> statement-breakpoint
 CREATE TRIGGER undertext_notes_are_kept BEFORE DELETE ON undertext_notes
 WHEN NOT EXISTS (SELECT 1 FROM undertext_meta WHERE key = 'purging')
-BEGIN SELECT RAISE(ABORT, 'undertext: notes are kept; a purge is the one way to remove them'); END;
+BEGIN SELECT RAISE(ABORT, 'undertext: notes are kept; only a purge removes them'); END;

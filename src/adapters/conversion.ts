@@ -1,5 +1,5 @@
 import { invalid, isUndertextError, type UndertextError } from '../core/errors.ts'
-import { callOut, readable } from '../core/messages/check.ts'
+import { callApplication, readable } from '../core/messages/check.ts'
 import { type Json, type JsonObject, jsonProblem } from '../core/messages/json.ts'
 import {
   type Message,
@@ -57,14 +57,14 @@ export function isSilent({ type, text }: { readonly type: string; readonly text?
 }
 
 /** Returns why a part that was kept whole is not sent, in the same words for every format. `own` is the provider of the format. */
-export function whyNotSent(provider: string, own: string): string {
-  if (provider === UNREAD) return 'it could not be read, so it is never sent'
-  return provider === own ? 'this form has no part for it' : 'it is only for another provider'
+export function omissionReason(provider: string, own: string): string {
+  if (provider === UNREAD) return "it couldn't be read, so it is never sent"
+  return provider === own ? 'this format has no part for it' : 'only another provider can read it'
 }
 
 /** The error for a part of an unknown type. */
 export function unknownPart(place: string): UndertextError<'INVALID_INPUT'> {
-  return invalid(`${place}.type: is not a part type`)
+  return invalid(`${place}.type: isn't a part type`)
 }
 
 /** One conversion: its format, its current message, and the handling of content that does not fit. */
@@ -95,19 +95,19 @@ export class Conversion {
   }
 
   note(kind: ConversionNoteKind, place: string, why: string): void {
-    callOut(() => this.#onNote?.({ kind, messageIndex: this.#messageIndex, place, why }))
+    callApplication(() => this.#onNote?.({ kind, messageIndex: this.#messageIndex, place, why }))
   }
 
   /** Returns the messages without unpaired surrogates, which providers reject, and reports each change. */
   sendable<M extends Message>(messages: readonly M[]): readonly M[] {
     return wellFormedMessages(messages, (index) => {
       this.at(index)
-      this.note('changed', `[${index}]`, 'half a pair of surrogates is sent as U+FFFD')
+      this.note('changed', `[${index}]`, 'a lone surrogate is sent as U+FFFD')
     })
   }
 
   /** Reports that a place is not sent. */
-  leaveOut(place: string, why: string): undefined {
+  omit(place: string, why: string): undefined {
     this.note('not-sent', place, why)
   }
 

@@ -1,6 +1,5 @@
 import { readable } from '../core/messages/check.ts'
-import type { JsonObject } from '../core/messages/json.ts'
-import { isObject } from '../core/messages/json.ts'
+import { isObject, type JsonObject } from '../core/messages/json.ts'
 
 /** The name of a message format. */
 export type MessageFormat = 'anthropic' | 'flat' | 'gemini' | 'openai' | 'openai-responses' | 'neutral'

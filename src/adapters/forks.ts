@@ -3,7 +3,7 @@ import { UndertextError } from '../core/errors.ts'
 import { labelSchema, nameSchema } from '../core/messages/check.ts'
 import { defined } from '../core/messages/json.ts'
 import type { Store } from '../store/store.ts'
-import { noteSession } from './recovering.ts'
+import { recordNames } from './recovering.ts'
 
 /** Where a copy of a conversation ends: after or before a message, which an adapter names by its framework's id. */
 export type MessagePlace = { readonly afterMessage: string } | { readonly beforeMessage: string }
@@ -36,6 +36,6 @@ export async function forkBeside<Name extends string | number>(
     at = isAfter ? { afterMessage: rows.at(-1)!.id } : { beforeMessage: rows[0]!.id }
   }
   const { id } = await store.sessions.fork(sessionId, defined({ ...named, at }))
-  await noteSession(store, id, { owner })
+  await recordNames(store, id, { owner })
   return id
 }

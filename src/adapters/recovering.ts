@@ -33,7 +33,7 @@ export type SessionNames = {
  * with its provider. An unknown session is ignored; with `creates`, it is created with these values, so that it never exists without its
  * owner. Throws `SESSION_NOT_FOUND` for a session of another owner.
  */
-export async function noteSession(
+export async function recordNames(
   store: Pick<Store, 'sessions'>,
   id: string,
   { provider, model, owner }: SessionNames,
@@ -53,40 +53,33 @@ export async function noteSession(
     await store.sessions.create(defined({ id, provider, model: provider && model, owner }))
   } catch (error) {
     if (!isUndertextError(error, 'SESSION_EXISTS')) throw error
-    await noteSession(store, id, { provider, model, owner })
+    await recordNames(store, id, { provider, model, owner })
   }
 }
 
 /**
  * Records the usage of one model call, and what was sent; returns the id of the recorded request. If recording fails, the process emits a
  * warning, because the response was already delivered and paid for. Without a report, or with one of 0 tokens, the request alone is
- * recorded.
+ * recorded. `facts` are those of the sent request, by default of the prepared one.
  */
 export async function recordCall(
   store: Pick<Store, 'requests'>,
-  request: PreparedRequest,
+  prepared: PreparedRequest,
   usage: ReportedUsage | undefined,
+  facts: Omit<UsageReportInput, keyof ReportedUsage> = { ...describedBy(prepared), request: prepared },
 ): Promise<string | undefined> {
-  return recordReport(store, request, usage, { ...describedBy(request), request })
-}
-
-/** Records the usage of a call as `recordCall` does, with the known facts of its request. */
-export async function recordReport(
-  store: Pick<Store, 'requests'>,
-  { sessionId, provider, model }: Pick<PreparedRequest, 'sessionId' | 'provider' | 'model'>,
-  usage: ReportedUsage | undefined,
-  { request, ...known }: Omit<UsageReportInput, keyof ReportedUsage>,
-): Promise<string | undefined> {
+  const { sessionId, provider, model } = prepared
+  const { request, ...known } = facts
   const isReported = usage !== undefined && Object.values(usage).some((tokens) => tokens !== 0)
   if (!isReported && request === undefined) return undefined
   try {
-    const report = { ...known, provider, ...(model !== undefined && { model }) }
+    const report = { ...known, provider, ...defined({ model }) }
     const recorded = isReported
       ? await store.requests.recordUsage(sessionId, { ...report, ...usage, request })
       : await store.requests.recordUsage(sessionId, { ...report, request: request! })
     return recorded.requestId
   } catch (error) {
-    process.emitWarning(`The usage of a model call was not recorded: ${errorName(error)}`)
+    process.emitWarning(`The usage of a model call wasn't recorded: ${errorName(error)}`)
     return undefined
   }
 }
@@ -116,7 +109,7 @@ type Waiting<Item, Answer> = {
 }
 
 /** The most answers that wait: a turn may end without storing them. */
-const MOST_WAITING = 100
+const MAX_WAITING = 100
 
 /** Recorded requests of a session whose answers are not stored yet. */
 export class Unanswered<Item, Answer> {
@@ -130,11 +123,11 @@ export class Unanswered<Item, Answer> {
   }
 
   /** Begins a call whose input ends with this item. The returned function must be called once the request is recorded. */
-  asked(last?: Item): (requestId: string, answer: Answer) => void {
+  beginCall(last?: Item): (requestId: string, answer: Answer) => void {
     const began = this.#count
     return (requestId, answer) => {
       const one = { requestId, answer, last, began, ended: this.#count++ }
-      this.#waiting = [...this.#waiting, one].slice(-MOST_WAITING)
+      this.#waiting = [...this.#waiting, one].slice(-MAX_WAITING)
     }
   }
 
@@ -199,7 +192,7 @@ export async function recordAnswers(
     try {
       await store.requests.recordAnswer(sessionId, requestId, positions)
     } catch (error) {
-      process.emitWarning(`The answer of a request was not recorded: ${errorName(error)}`)
+      process.emitWarning(`The answer of a request wasn't recorded: ${errorName(error)}`)
     }
   }
 }
@@ -215,7 +208,7 @@ export async function appendNamed(
   if (names.provider === undefined && names.owner === undefined) return store.append(id, messages, options)
   checkMessages(messages)
   const given = taken(messages)
-  await noteSession(store, id, names, true)
+  await recordNames(store, id, names, true)
   return store.append(id, given, options)
 }
 
@@ -223,16 +216,16 @@ export async function appendNamed(
  * Records usage as `recordCall` does, and the names of the session, which is created when its messages are not
  * stored yet. Returns the id of the recorded request.
  */
-export async function recordCallOf(
+export async function recordSessionCall(
   store: RecoveringStore,
   request: PreparedRequest,
   owner: string | undefined,
   usage: ReportedUsage | undefined,
 ): Promise<string | undefined> {
   try {
-    await noteSession(store, request.sessionId, { ...request, owner }, true)
+    await recordNames(store, request.sessionId, { ...request, owner }, true)
   } catch (error) {
-    process.emitWarning(`The model of a session was not recorded: ${errorName(error)}`)
+    process.emitWarning(`The model of a session wasn't recorded: ${errorName(error)}`)
   }
   return recordCall(store, request, usage)
 }

@@ -5,29 +5,20 @@ import type { Message, Part, ToolCallPart, ToolResultPart } from '../core/messag
 import { isResult } from '../core/messages/message.ts'
 import { Conversion, type ConversionOptions } from './conversion.ts'
 
-/** A format with a separate system prompt and two roles, user and model. */
-type PromptedFormat<Flag extends string> = {
-  readonly name: string
-  /** The name of its own option; `byDefault` is the option's default. */
-  readonly flag: Flag
-  readonly byDefault: boolean
-}
-
-/** Checks messages and options of a conversion to such a format, and counts the leading system messages. Throws `INVALID_INPUT`. */
-export function beginWriting<Flag extends string>(
+/**
+ * Begins a conversion to a format with a separate system prompt, and counts the leading system messages. `flag` is the name of the
+ * format's own option. Throws `INVALID_INPUT`.
+ */
+export function beginWriting<F extends string>(
   given: readonly Message[],
-  options: ConversionOptions & { readonly [name in Flag]?: boolean | undefined },
-  { name, flag, byDefault }: PromptedFormat<Flag>,
-): {
-  conversion: Conversion
-  isSet: boolean
-  leading: number
-  messages: readonly Message[]
-} {
-  const conversion = new Conversion(name, options)
-  const chosen: unknown = options[flag]
-  const isSet = chosen === undefined ? byDefault : chosen
-  if (typeof isSet !== 'boolean') throw invalid(`${name}: options.${flag} must be true or false`)
+  options: ConversionOptions & { readonly [name in F]?: boolean | undefined },
+  format: string,
+  flag: F,
+  byDefault: boolean,
+) {
+  const conversion = new Conversion(format, options)
+  const { [flag]: isSet = byDefault } = options as { readonly [name: string]: unknown }
+  if (typeof isSet !== 'boolean') throw invalid(`${format}: options.${flag} must be true or false`)
   const messages = conversion.sendable(given)
   const firstTurn = messages.findIndex(({ role }) => role !== 'system')
   return { conversion, isSet, leading: firstTurn === -1 ? messages.length : firstTurn, messages }
@@ -36,15 +27,15 @@ export function beginWriting<Flag extends string>(
 /** The conversion, and the place in the input of the part being written. */
 export type Writing = { readonly conversion: Conversion; readonly path: string }
 
-export function leftOut({ conversion, path }: Writing, why: string): undefined {
-  return conversion.leaveOut(path, why)
+export function omit({ conversion, path }: Writing, why: string): undefined {
+  return conversion.omit(path, why)
 }
 
 /** Sets the message that notes name, and reports a system message that becomes a user message. */
 export function beginTurn({ role }: Message, index: number, conversion: Conversion): void {
   conversion.at(index)
   if (role === 'system')
-    conversion.note('changed', `[${index}]`, 'a system message after others is sent as a user message')
+    conversion.note('changed', `[${index}]`, 'a system message after the beginning is sent as a user message')
 }
 
 /** Parts with the results first, as APIs require. Other parts precede them only in messages that were not read from the same format. */

@@ -34,6 +34,16 @@ export function rule<T>(isValid: (value: unknown) => boolean, problem: string): 
 
 export const flag = rule<boolean>((value) => typeof value === 'boolean', 'must be true or false')
 
+/** Any value except `undefined`. */
+export function required<T>(value: T | undefined, place: string): T {
+  if (value === undefined) throw invalid(`${place}: is required`)
+  return value
+}
+
+/** A text that isn't empty. */
+export const filledText: Shape<string> = (value, place) =>
+  rule<string>((given) => given !== '', 'must not be empty')(text(value, place), place)
+
 export function optional<T>(shape: Shape<T>): Shape<T | undefined> {
   return (value, place) => (value === undefined ? undefined : shape(value, place))
 }
@@ -42,8 +52,17 @@ export function nullable<T>(shape: Shape<T>): Shape<T | null> {
   return (value, place) => (value === null ? null : shape(value, place))
 }
 
+/** A value that may be null or absent. */
+export function nullish<T>(shape: Shape<T>): Shape<T | null | undefined> {
+  return optional(nullable(shape))
+}
+
 export function oneOf<const T extends string>(...values: readonly T[]): Shape<T> {
-  return rule((value) => values.includes(value as T), `must be one of ${values.join(', ')}`)
+  return rule((value) => values.includes(value as T), `must be ${orList(values)}`)
+}
+
+function orList(values: readonly string[]): string {
+  return [values.slice(0, -1).join(', '), ...values.slice(-1)].filter((part) => part !== '').join(' or ')
 }
 
 /** An object with at least these fields. */
@@ -70,7 +89,7 @@ export function variants<S extends Shapes>(shapes: S): Shape<Variants<S>> {
   return (value, place) => {
     const { type } = objectAt(value, place)
     const shape = typeof type === 'string' ? byType.get(type) : undefined
-    if (shape === undefined) throw invalid(`${place}.type: must be one of ${[...byType.keys()].join(', ')}`)
+    if (shape === undefined) throw invalid(`${place}.type: must be ${orList([...byType.keys()])}`)
     return shape(value, place) as Variants<S>
   }
 }

@@ -32,7 +32,7 @@ export function stringAt(value: unknown, path: string): string {
 }
 
 /** The most fields a message may have: reading it visits all of them about ten times, and so does each later reader. */
-const MOST_FIELDS = 10_000
+const MAX_FIELDS = 10_000
 
 /**
  * Returns a message as an object of JSON values; the same object if it already is one. Fields that are `undefined` count as absent at any
@@ -42,13 +42,13 @@ export function jsonMessageAt(value: unknown, path: string): JsonObject {
   const given = objectAt(value, path)
   let count = 0
   for (const _ in given)
-    if (++count > MOST_FIELDS) throw invalid(`${path}: must have at most ${MOST_FIELDS} fields`)
+    if (++count > MAX_FIELDS) throw invalid(`${path}: must have at most ${MAX_FIELDS} fields`)
   if (jsonProblem(given) === undefined) return given
   const message = { ...given }
   if (jsonProblem(message) === undefined) return message
   const sent = withoutUndefined(message) as JsonObject
   const problem = jsonProblem(sent)
-  if (problem !== undefined) throw invalid(`${path}: holds ${problem}`)
+  if (problem !== undefined) throw invalid(`${path}: contains ${problem}`)
   return sent
 }
 
@@ -87,6 +87,36 @@ export function keptUnder(
   mark = false,
 ): { providerOptions?: ProviderOptions } {
   return isEmpty(fields) && !mark ? {} : { providerOptions: { [provider]: fields } }
+}
+
+/** A message with the fields that a format keeps under its name. Without fields there is no metadata, unless `mark` asks for it. */
+export function keptMessage(
+  format: string,
+  role: Message['role'],
+  content: Message['content'],
+  fields: JsonObject,
+  mark = false,
+): Message {
+  return isEmpty(fields) && !mark ? { role, content } : { role, content, metadata: { [format]: fields } }
+}
+
+/** An object with a field of this name, unless the value is undefined or an empty object. */
+export function given(name: string, value: Json | undefined): JsonObject {
+  return value === undefined || (isObject(value) && isEmpty(value)) ? {} : { [name]: value }
+}
+
+/**
+ * The messages of a conversation: a list, or an object with the list and perhaps a system prompt. `place` is the beginning of the places of
+ * the messages.
+ */
+export function conversationAt(
+  input: unknown,
+  systemField: string,
+  listField: string,
+): { readonly system: unknown; readonly list: readonly unknown[]; readonly place: string } {
+  if (Array.isArray(input)) return { system: undefined, list: listAt(input, 'input'), place: '' }
+  const { [systemField]: system, [listField]: list } = objectAt(input, 'input')
+  return { system, list: listAt(list, listField), place: listField }
 }
 
 /**

@@ -5,7 +5,7 @@ import { type Command, Option } from 'commander'
  * `--`. Otherwise commander would read an id such as `-Kx` as options, even where only an id is possible. Invalid arguments are returned
  * unchanged, so that commander reports the error.
  */
-export function withoutAmbiguity(program: Command, argv: readonly string[]): readonly string[] {
+export function unambiguousArguments(program: Command, argv: readonly string[]): readonly string[] {
   const globals = [...program.options, new Option('-h, --help')]
   const options: string[] = []
   const operands: string[] = []

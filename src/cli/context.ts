@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import type { Store } from '../store/store.ts'
 import type { Context, Io, Location } from './command.ts'
 import { locationNamed } from './location.ts'
-import { createStyle, hasColours, printable, safeText, sealed, unmark } from './output/safe-text.ts'
+import { createStyle, hasColors, printable, safeText, sealed, unmark } from './output/safe-text.ts'
 
 /** Characters that are written together. */
 const CHUNK = 65_536
@@ -64,19 +64,19 @@ export async function createContext(
   options: GlobalOptions,
 ): Promise<{ readonly context: Context; close(): Promise<void> }> {
   const { env, input, cwd, signal, version, readerLeft } = io
-  const colours = {
-    out: hasColours(io.out, env, !options.color),
-    err: hasColours(io.err, env, !options.color),
+  const colors = {
+    out: hasColors(io.out, env, !options.color),
+    err: hasColors(io.err, env, !options.color),
   }
-  const out = sealed(io.out, colours.out)
-  const err = sealed(io.err, colours.err)
+  const out = sealed(io.out, colors.out)
+  const err = sealed(io.err, colors.err)
   const location = await locate(io, options.db)
   const stores: Store[] = []
   const canAsk = input.isTTY === true && io.err.isTerminal
   const agreed = options.yes === true
   const json = options.json === true
   const hasProgress = io.err.isTerminal && !json && env.TERM !== 'dumb'
-  const style = createStyle(colours.out || colours.err)
+  const style = createStyle(colors.out || colors.err)
   const context: Context = {
     out,
     err,
@@ -112,7 +112,7 @@ export async function createContext(
       return (await import('./prompts.ts')).startProgress(io, text)
     },
     page: (text) =>
-      page(io, context, colours.out, typeof text === 'string' ? text : chunked(text), options.pager && !json),
+      page(io, context, colors.out, typeof text === 'string' ? text : chunked(text), options.pager && !json),
     printJson: (value) => out.write(`${printable(value)}\n`),
     pourJson: async (value) => {
       // Completed before any of it is written, so that a failure is the only JSON value on the output.
@@ -133,7 +133,7 @@ async function locate(io: Io, option: string | undefined): Promise<Location> {
 }
 
 /** Characters that a pager may have taken before it turns out that it never started: more than a pipe holds. */
-const MOST_KEPT = 2_000_000
+const MAX_KEPT = 2_000_000
 
 /**
  * Writes a text in pieces of whole lines, through a pager if it is longer than the terminal: `$PAGER`, else `less -R`. An empty `$PAGER`,
@@ -142,12 +142,12 @@ const MOST_KEPT = 2_000_000
 export async function page(
   io: Io,
   { out, pour }: Pick<Context, 'out' | 'pour'>,
-  colours: boolean,
+  colors: boolean,
   text: string | AsyncIterable<string>,
   wanted: boolean,
 ): Promise<void> {
   const source = new Source(typeof text === 'string' ? [text] : text)
-  const seal = (piece: string): string => unmark(safeText(piece), colours)
+  const seal = (piece: string): string => unmark(safeText(piece), colors)
   const command = io.env.PAGER ?? 'less -R'
   const mayPage = wanted && io.out.isTerminal && command.trim() !== '' && command.trim() !== 'cat'
   const { rows } = io.out
@@ -189,7 +189,7 @@ class Source {
     let length = seen.reduce((sum, piece) => sum + piece.length, 0)
     for (let piece = await this.#next(); piece !== undefined; piece = await this.#next()) {
       // A request for another piece shows that the earlier ones were taken; whether this one will be, however long, is not known yet.
-      if (length > MOST_KEPT) this.#kept = []
+      if (length > MAX_KEPT) this.#kept = []
       else this.#kept.push(piece)
       length += piece.length
       yield seal(piece)

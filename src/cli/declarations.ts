@@ -91,7 +91,7 @@ export const DECLARATIONS = {
       tail: number('count', 'show only the last N rows'),
       role: oneOf('role', 'only rows of this role', ROLES),
       at: text('moment', MOMENT),
-      fold: unless('long tool outputs in full (always if the output is not a terminal)'),
+      fold: unless("long tool outputs in full (always if the output isn't a terminal)"),
     },
   },
   search: {
@@ -143,7 +143,7 @@ export const DECLARATIONS = {
     },
   },
   compact: {
-    summary: 'make room in a session; shows the plan first',
+    summary: 'compact a session; shows the plan first',
     description:
       'Makes room: prunes old tool outputs, deduplicates file reads, summarizes, truncates, each only while the history is over the target. Nothing is destroyed, and all of it can be undone. On a terminal, it shows the plan and asks before writing anything; elsewhere, the compaction runs at once and reports its result.',
     examples: {
@@ -170,7 +170,7 @@ export const DECLARATIONS = {
         'the model that writes the summary: provider/model through the AI SDK, or a model at --summary-url',
       ),
       summaryUrl: text('address', 'an OpenAI-compatible address for --summary-model'),
-      summaryPackage: text('name', 'the package of the provider, if it is not @ai-sdk/PROVIDER'),
+      summaryPackage: text('name', "the package of the provider, if it isn't @ai-sdk/PROVIDER"),
       apiKeyEnv: text('name', 'the variable with the key for that address (default OPENAI_API_KEY)'),
       summarize: flag('with --dry-run: call the model now and show its summary (incurs cost)'),
       reason: text('text', 'the reason, for the audit'),
@@ -208,7 +208,7 @@ export const DECLARATIONS = {
       answer: against('after', number('position', 'the request that produced the message at this position')),
       limit: withDefault(50, number('count', 'maximum number to list')),
       after: text('request', 'continue after this request, the last one of the previous list'),
-      fold: unless('long tool outputs in full (always if the output is not a terminal)'),
+      fold: unless("long tool outputs in full (always if the output isn't a terminal)"),
     },
   },
   diff: {
@@ -292,7 +292,7 @@ export const DECLARATIONS = {
   redo: {
     summary: 'redo a compaction that was undone',
     description:
-      'Puts a compaction back in force, or everything that the last undo of a run took out of force, including compactions of other runs that --cascade undid. It restores the same rows and the stored summary, and calls no model. If rows that it covers are not visible, nothing is done (exit 4); --cascade first redoes the compactions that it builds on.',
+      "Puts a compaction back in force, or everything that the last undo of a run took out of force, including compactions of other runs that --cascade undid. It restores the same rows and the stored summary, and calls no model. If rows that it covers aren't visible, nothing is done (exit 4); --cascade first redoes the compactions that it builds on.",
     examples: {
       'redo @ @': 'the newest run of the newest session',
       'redo billing eb16c59c --cascade': 'a compaction, and those that it builds on',
@@ -305,9 +305,9 @@ export const DECLARATIONS = {
     },
   },
   chat: {
-    summary: 'talk with a model, or with an echo; the session is kept',
+    summary: 'chat with a model or an offline echo, and store the session',
     description:
-      'A conversation at the terminal, kept in the store and within the context window. Without a session, a new one begins. If the input is not a terminal, each of its lines is a prompt (a backslash at the end joins the next line) and the answers are written to the output. Without --provider, --url or --model the offline echo answers.',
+      "A conversation at the terminal, kept in the store and within the context window. Without a session, a new one begins. If the input isn't a terminal, each of its lines is a prompt (a backslash at the end joins the next line) and the answers are written to the output. Without --provider, --url or --model the offline echo answers.",
     examples: {
       'chat --provider anthropic --model claude-sonnet-4-5':
         'a new session; needs the packages ai and @ai-sdk/anthropic',
@@ -318,14 +318,14 @@ export const DECLARATIONS = {
     operands: { '[session]': `the session to continue: ${SESSION}` },
     options: {
       provider: text('name', 'ask a provider of the AI SDK: anthropic, openai, google, mistral …'),
-      model: text('name', 'which model; PROVIDER/MODEL names both'),
-      providerPackage: text('name', 'the package of that provider, if it is not @ai-sdk/PROVIDER'),
+      model: text('name', 'the model; PROVIDER/MODEL names both'),
+      providerPackage: text('name', "the package of that provider, if it isn't @ai-sdk/PROVIDER"),
       url: text('address', 'ask an OpenAI-compatible address, such as http://localhost:11434/v1'),
       apiKeyEnv: text('name', 'the variable with the key for --url (default OPENAI_API_KEY)'),
       echo: flag('call no model: repeat each prompt; --model selects the context window'),
-      contextWindow: number('tokens', 'the window of the model, if it is not known'),
+      contextWindow: number('tokens', "the window of the model, if it isn't known"),
       compactThreshold: read('number', 'usage at which to compact, such as 0.5 or 50% (default 0.8)', share),
-      disableCompaction: flag('no automatic compaction, and no remarks on usage'),
+      disableCompaction: flag('no automatic compaction, and no notices about usage'),
       summaryModel: text('name', 'the model of the same provider that writes summaries (default: no model)'),
       ...systemPrompt(),
       maxTokens: number('tokens', 'maximum tokens per answer'),
@@ -403,7 +403,7 @@ Running the same command again continues after an interruption and copies later 
     examples: {
       'move --db chats.db --to postgres://app@db.example/chats': 'from a file to a server',
       'move --db postgres://app@db.example/chats --to chats.db': 'and back, to a new file',
-      'move --to copy.db --json | jq .problems': 'the sessions that were not copied',
+      'move --to copy.db --json | jq .problems': "the sessions that weren't copied",
     },
     options: {
       to: needed(text('store', 'the target: a file, or a server (postgres://…)')),

@@ -24,7 +24,7 @@ export const EXIT_MEANINGS: { readonly [code in ExitCode]: string } = {
   2: 'wrong usage',
   3: 'not found: a store, session, message, compaction or file',
   4: 'rejected because of the state of the session: later compactions depend on it, another program was faster, a plan is out of date, or a move skipped it',
-  5: 'the store cannot be used: busy, full, damaged, of another version, or not a store',
+  5: "the store can't be used: busy, full, damaged, of another version, or not a store",
   6: 'bad data in a file',
   7: 'a model, a tokenizer or the network failed',
   70: 'a bug in undertext',
@@ -109,7 +109,7 @@ export const ENDINGS: { readonly [C in ErrorCode]: Words<C> } = {
   SESSION_NOT_FOUND: {
     exit: EXIT.notFound,
     sentence: ({ sessionId }) =>
-      sessionId === '@' ? 'There is no session yet.' : `There is no session ${JSON.stringify(sessionId)}.`,
+      sessionId === '@' ? 'There are no sessions yet.' : `There is no session ${JSON.stringify(sessionId)}.`,
     hint: '`undertext sessions` lists them; @ is the newest.',
   },
   SESSION_EXISTS: {
@@ -127,7 +127,7 @@ export const ENDINGS: { readonly [C in ErrorCode]: Words<C> } = {
     exit: EXIT.notFound,
     sentence: ({ sessionId, compactionId }) =>
       compactionId === '@'
-        ? `Session ${JSON.stringify(sessionId)} has not been compacted.`
+        ? `Session ${JSON.stringify(sessionId)} hasn't been compacted.`
         : `Session ${JSON.stringify(sessionId)} has no compaction or run ${JSON.stringify(compactionId)}.`,
     hint: '`undertext log SESSION` lists them; @ is the newest.',
   },
@@ -135,7 +135,7 @@ export const ENDINGS: { readonly [C in ErrorCode]: Words<C> } = {
   APPROVAL_STORED: {
     exit: EXIT.refused,
     sentence: ({ sessionId, toolCallIds }) =>
-      `In session ${JSON.stringify(sessionId)}, another request stored the approval of ${counted(toolCallIds.length, 'tool call')}, and their results are not stored.`,
+      `In session ${JSON.stringify(sessionId)}, another request stored the approval of ${counted(toolCallIds.length, 'tool call')}, and their results aren't stored.`,
   },
   IDEMPOTENCY_CONFLICT: { exit: EXIT.refused },
   MESSAGE_ID_TAKEN: { exit: EXIT.refused },
@@ -145,7 +145,7 @@ export const ENDINGS: { readonly [C in ErrorCode]: Words<C> } = {
   HAS_ACTIVE_DEPENDENTS: {
     exit: EXIT.refused,
     sentence: ({ compactionId, dependents }) =>
-      `Compaction ${compactionId} cannot be undone alone: others in force build on it (${dependents.join(', ')}).`,
+      `Compaction ${compactionId} can't be undone alone: others in force build on it (${dependents.join(', ')}).`,
     hint: ({ sessionId, compactionId }) =>
       `Undo those as well with \`${commandLine('undo --cascade', sessionId, compactionId)}\`; \`${commandLine('log', sessionId)}\` shows how they nest.`,
   },
@@ -166,7 +166,7 @@ export const ENDINGS: { readonly [C in ErrorCode]: Words<C> } = {
   INPUT_NOT_VISIBLE: {
     exit: EXIT.refused,
     sentence: ({ compactionId, why, missing }) =>
-      `Compaction ${compactionId} cannot be redone now (${why})${missing.length > 0 ? `: ${missing.join(', ')}` : ''}.`,
+      `Compaction ${compactionId} can't be redone now (${why})${missing.length > 0 ? `: ${missing.join(', ')}` : ''}.`,
     hint: ({ sessionId, compactionId }) =>
       `Redo the compactions that it builds on as well with \`${commandLine('redo --cascade', sessionId, compactionId)}\`.`,
   },
@@ -175,7 +175,7 @@ export const ENDINGS: { readonly [C in ErrorCode]: Words<C> } = {
   CIRCUIT_OPEN: {
     exit: EXIT.refused,
     sentence: ({ sessionId, failures, error }) =>
-      `Session ${JSON.stringify(sessionId)} is not compacted in the background for now: its last ${failures} automatic runs failed (${error}).`,
+      `Session ${JSON.stringify(sessionId)} isn't compacted in the background for now: its last ${failures} automatic runs failed (${error}).`,
     hint: ({ sessionId }) => `\`${commandLine('compact', sessionId)}\` still compacts it.`,
   },
   JOB_NOT_FOUND: {
@@ -199,7 +199,7 @@ export const ENDINGS: { readonly [C in ErrorCode]: Words<C> } = {
   ESTIMATOR_UNKNOWN: {
     exit: EXIT.unusable,
     sentence: ({ sessionId, estimator }) =>
-      `Session ${JSON.stringify(sessionId)} was counted with ${JSON.stringify(estimator)}, which is not available here.`,
+      `Session ${JSON.stringify(sessionId)} was counted with ${JSON.stringify(estimator)}, which isn't available here.`,
     hint: 'If it is a tokenizer, install gpt-tokenizer beside undertext. A custom estimator works only in the application that defines it.',
   },
   TOKENIZER_UNAVAILABLE: { exit: EXIT.failed },
@@ -212,8 +212,8 @@ export const ENDINGS: { readonly [C in ErrorCode]: Words<C> } = {
     exit: EXIT.unusable,
     sentence: ({ detail }) =>
       detail === undefined
-        ? 'The store cannot be written to: its file, or the folder it is in, is read-only.'
-        : `The store cannot be written to. ${detail}.`,
+        ? "The store can't be written to: its file, or the folder it is in, is read-only."
+        : `The store can't be written to. ${detail}.`,
     hint: ({ detail }) =>
       detail?.includes('SQLite') === false
         ? undefined
@@ -235,13 +235,13 @@ export const ENDINGS: { readonly [C in ErrorCode]: Words<C> } = {
     sentence: ({ waitedMs, detail }) =>
       detail !== undefined
         ? `The store is busy. ${detail} for ${waitedMs} ms, and nothing was written.`
-        : `The store is busy: another program did not release it for ${waitedMs} ms, and nothing was written.`,
+        : `The store is busy: another program didn't release it for ${waitedMs} ms, and nothing was written.`,
     hint: 'Try again when the other program has finished.',
   },
   STORE_FULL: { exit: EXIT.unusable },
   STORE_UNAVAILABLE: {
     exit: EXIT.unusable,
-    sentence: ({ location, detail }) => `The store ${JSON.stringify(location)} cannot be used: ${detail}`,
+    sentence: ({ location, detail }) => `The store ${JSON.stringify(location)} can't be used: ${detail}`,
     hint: ({ advice }) =>
       advice === undefined
         ? '`undertext doctor` explains why.'
@@ -252,12 +252,12 @@ export const ENDINGS: { readonly [C in ErrorCode]: Words<C> } = {
   },
   NOT_A_STORE: {
     exit: EXIT.unusable,
-    sentence: ({ location, detail }) => `${JSON.stringify(location)} is not an undertext store: ${detail}`,
+    sentence: ({ location, detail }) => `${JSON.stringify(location)} isn't an undertext store: ${detail}`,
     hint: 'Name a store, a new file, or another schema of a server (?schema=NAME) with --db or UNDERTEXT_DB.',
   },
   CONNECTION_UNSUITABLE: {
     exit: EXIT.unusable,
-    sentence: ({ detail }) => `This connection cannot be used for a store: ${detail}`,
+    sentence: ({ detail }) => `This connection can't be used for a store: ${detail}`,
   },
   DRIVER_UNSUPPORTED: { exit: EXIT.unusable },
   DRIVER_UNAVAILABLE: { exit: EXIT.unusable },
@@ -265,7 +265,7 @@ export const ENDINGS: { readonly [C in ErrorCode]: Words<C> } = {
   REQUEST_REFUSED: {
     exit: EXIT.refused,
     sentence: ({ sessionId, provider, kind, path }) =>
-      `The provider ${JSON.stringify(provider)} rejects a request of session ${JSON.stringify(sessionId)} because of its content: ${kind}${path === undefined ? '' : ` at ${path}`}. Repairs did not help.`,
+      `The provider ${JSON.stringify(provider)} rejects a request of session ${JSON.stringify(sessionId)} because of its content: ${kind}${path === undefined ? '' : ` at ${path}`}. Repairs didn't help.`,
     hint: ({ sessionId }) =>
       `\`${commandLine('log', sessionId)}\` lists the repairs; another model may accept the conversation.`,
   },
@@ -273,7 +273,7 @@ export const ENDINGS: { readonly [C in ErrorCode]: Words<C> } = {
   OUTPUT_NOT_SAVED: {
     exit: EXIT.failed,
     sentence: ({ reason, originalSize }) =>
-      `A tool output of ${originalSize} bytes could not be saved (${reason}), so it was not truncated either.`,
+      `A tool output of ${originalSize} bytes could not be saved (${reason}), so it wasn't truncated either.`,
   },
   FILES_ABORTED: { exit: EXIT.interrupted },
   MODEL_CALL_FAILED: {
@@ -302,7 +302,7 @@ export const ENDINGS: { readonly [C in ErrorCode]: Words<C> } = {
   FILE_UNRECOGNIZED: {
     exit: EXIT.badData,
     sentence: ({ file, looks }) =>
-      `${JSON.stringify(file)} is not recognized: it looks like ${looks}. \`undertext help import\` lists the recognized kinds.`,
+      `${JSON.stringify(file)} isn't recognized: it looks like ${looks}. \`undertext help import\` lists the recognized kinds.`,
   },
   FILE_CHANGED: { exit: EXIT.refused },
 }
@@ -317,16 +317,16 @@ function named(ids: readonly string[]): string {
 
 /** What is wrong with a file, by the system's error code. */
 const SYSTEM_ERRORS: { readonly [code: string]: string } = {
-  ENOENT: 'does not exist',
-  ENOTDIR: 'has a path in which a file takes the place of a folder',
+  ENOENT: "doesn't exist",
+  ENOTDIR: "has a parent that isn't a folder",
   EISDIR: 'is a folder',
-  EACCES: 'cannot be accessed: permission denied',
-  EPERM: 'cannot be accessed: operation not permitted',
+  EACCES: "can't be accessed: permission denied",
+  EPERM: "can't be accessed: operation not permitted",
   EROFS: 'is on a read-only disk',
-  ENOSPC: 'cannot be written: the disk is full',
-  EDQUOT: 'cannot be written: the quota is used up',
-  EFBIG: 'cannot be written: it would exceed the maximum file size',
-  EIO: 'cannot be read or written: its disk or network failed',
+  ENOSPC: "can't be written: the disk is full",
+  EDQUOT: "can't be written: the quota is used up",
+  EFBIG: "can't be written: it would exceed the maximum file size",
+  EIO: "can't be read or written: its disk or network failed",
   ENAMETOOLONG: 'has a name that is too long',
   ELOOP: 'is a link that leads to itself',
   EPIPE: 'was closed by its reader before the end',

@@ -12,9 +12,9 @@ export const LOCATED_BY: { readonly [from in Location['from']]: string } = {
 
 /** The file or the server with a name. Throws `WRONG_USE` for an empty name and for other addresses. */
 export function locationNamed(name: string, from: Location['from'], cwd: string): Location {
-  if (name === '') throw new CliError('WRONG_USE', `${LOCATED_BY[from]} names no store.`)
+  if (name === '') throw new CliError('WRONG_USE', `${LOCATED_BY[from]} is empty.`)
   if (isPostgresUrl(name)) return { path: locationOf(name), url: name, from }
-  if (isMeantAsAddress(name, cwd))
+  if (looksLikeAddress(name, cwd))
     throw new CliError('WRONG_USE', `${LOCATED_BY[from]} is neither a file nor the address of a server.`, {
       hint: 'A server is postgres://USER:PASSWORD@HOST:5432/DATABASE, without quotes.',
     })
@@ -22,7 +22,7 @@ export function locationNamed(name: string, from: Location['from'], cwd: string)
 }
 
 /** Whether a name is an address, or has the form of one and no such file exists. */
-export function isMeantAsAddress(name: string, cwd: string): boolean {
+export function looksLikeAddress(name: string, cwd: string): boolean {
   const path = resolve(cwd, name)
   return isAddress(name) || shownPath(path) !== path
 }

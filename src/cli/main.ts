@@ -7,7 +7,7 @@ import { isAbsolute, join } from 'node:path'
 import type { Writable } from 'node:stream'
 import { Command, CommanderError } from 'commander'
 import { PACKAGE_VERSION } from '../core/version.ts'
-import { withoutAmbiguity } from './argv.ts'
+import { unambiguousArguments } from './argv.ts'
 import type { Io, Sink } from './command.ts'
 import { addCommands, type Runner } from './commands.ts'
 import { createContext, type GlobalOptions } from './context.ts'
@@ -21,7 +21,7 @@ import {
   failureOf,
 } from './errors.ts'
 import { shownTyped, withoutAddresses } from './location.ts'
-import { createStyle, hasColours, printable, sealed } from './output/safe-text.ts'
+import { createStyle, hasColors, printable, sealed } from './output/safe-text.ts'
 
 const GUIDE = `
 Start here:
@@ -52,7 +52,7 @@ export async function runProgram(argv: readonly string[], io: Io): Promise<numbe
     if (io.signal.aborted) exit = EXIT.interrupted
   })
   try {
-    await program.parseAsync(withoutAmbiguity(program, argv), { from: 'user' })
+    await program.parseAsync(unambiguousArguments(program, argv), { from: 'user' })
     return exit
   } catch (error) {
     if (!(error instanceof CommanderError))
@@ -67,9 +67,9 @@ export async function runProgram(argv: readonly string[], io: Io): Promise<numbe
 
 /** The program with its commands. */
 export function createProgram(argv: readonly string[], io: Io, run: Runner): Command {
-  const colours = hasColours(io.out, io.env, argv.includes('--no-color'))
-  const out = sealed(io.out, colours)
-  const style = createStyle(colours)
+  const colors = hasColors(io.out, io.env, argv.includes('--no-color'))
+  const out = sealed(io.out, colors)
+  const style = createStyle(colors)
   const program = new Command('undertext')
     .description('Inspect, compact and undo stored LLM conversations.')
     .version(io.version, '-V, --version', 'print the version')
@@ -124,7 +124,7 @@ function wrongUse({ message, code }: CommanderError, program: Command): Failure 
   const shown = text.replaceAll(/'([^'\n]*)'/g, (_, typed: string) => `'${shownTyped(typed)}'`)
   const [sentence = '', suggestion] = shown.replace(/^error: /, '').split('\n')
   const isCommand = program.commands.some((command) => command.name() === name)
-  const help = `\`undertext ${isCommand ? `help ${name}` : '--help'}\` shows what there is.`
+  const help = `\`undertext ${isCommand ? `help ${name}` : '--help'}\` shows the usage.`
   const dashed = ' An id that begins with - goes after --: undertext show -- -x'
   const hint =
     suggestion?.replace(/^\(|\)$/g, '') ?? help + (code === 'commander.unknownOption' ? dashed : '')
@@ -136,9 +136,9 @@ function wrongUse({ message, code }: CommanderError, program: Command): Failure 
 function report(failure: Failure, error: unknown, argv: readonly string[], io: Io): ExitCode {
   const { code, exit, message, facts, hint } = failure
   const options = argv.slice(0, argv.includes('--') ? argv.indexOf('--') : undefined)
-  const colours = hasColours(io.err, io.env, argv.includes('--no-color'))
-  const err = sealed(io.err, colours)
-  const style = createStyle(colours)
+  const colors = hasColors(io.err, io.env, argv.includes('--no-color'))
+  const err = sealed(io.err, colors)
+  const style = createStyle(colors)
   if (options.includes('--json')) {
     sealed(io.out, false).write(`${withoutAddresses(printable({ error: { code, message, facts } }))}\n`)
   } else {
@@ -196,7 +196,7 @@ function sinkOf(stream: NodeJS.WriteStream): Sink {
 /** Ends the process when the output cannot be written, for example to a full disk. */
 function exitUnwritable({ code = 'EIO' }: NodeJS.ErrnoException): never {
   try {
-    writeSync(process.stderr.fd, `undertext: The output cannot be written (${code}).\n`)
+    writeSync(process.stderr.fd, `undertext: The output can't be written (${code}).\n`)
   } catch {
     // Standard error is closed as well.
   }

@@ -28,7 +28,7 @@ export async function openAt(
     })
   if (url === undefined) await prepareFile(location, access)
   for (const name of unknownVariables(env))
-    err.write(style.yellow(`undertext: nothing reads ${name}; docs/configuration.md has the variables.\n`))
+    err.write(style.yellow(`undertext: nothing reads ${name}; docs/configuration.md lists the variables.\n`))
   return openForCommand(url ?? path, {
     env: knownVariables(env),
     readonly: access === 'read',

@@ -11,11 +11,11 @@ import { sessionsNamed, shortSessionIds } from './output/ids.ts'
 
 /** Sessions of the first page and of the largest: the store sorts all sessions for each page, so pages grow. */
 const FIRST_PAGE = 500
-const LARGEST_PAGE = 10_000
+const MAX_PAGE = 10_000
 /** Only this much of a longer text is searched for. */
-const LONGEST_BEGINNING = 1_000
+const MAX_SEARCH_LENGTH = 1_000
 /** The most candidates that an error names. */
-const MOST_NAMED = 8
+const MAX_NAMED = 8
 
 /**
  * All sessions, newest first; without `archived`, archived ones after the others. A session that receives a message meanwhile moves to
@@ -30,7 +30,7 @@ export async function* allSessions(
     for (let isFirst = true, before = -1; before < seen.size; isFirst = false) {
       before = seen.size
       let after = isFirst ? options.after : undefined
-      for (let limit = FIRST_PAGE; ; limit = LARGEST_PAGE) {
+      for (let limit = FIRST_PAGE; ; limit = MAX_PAGE) {
         const page = await store.sessions.list({ ...options, archived, limit, after })
         const others = page.filter(({ id }) => !seen.has(id))
         for (const session of others) seen.add(session.id)
@@ -45,7 +45,7 @@ export async function* allSessions(
 }
 
 /** Sessions among which short ids are looked for. */
-const MOST_SHORTENED = 10_000
+const MAX_SHORTENED = 10_000
 
 /** Short texts that name sessions; in a store with very many sessions, the ids themselves. */
 export async function shortSessions(
@@ -53,7 +53,7 @@ export async function shortSessions(
   shown: readonly string[],
 ): Promise<ReadonlyMap<string, string>> {
   const ids: string[] = []
-  for await (const { id } of allSessions(store)) if (ids.push(id) > MOST_SHORTENED) return new Map()
+  for await (const { id } of allSessions(store)) if (ids.push(id) > MAX_SHORTENED) return new Map()
   return shortSessionIds(
     shown.filter((id) => ids.includes(id)),
     ids,
@@ -80,10 +80,10 @@ export async function findSession(store: Store, given: string): Promise<string> 
   if (given === '@') {
     const newest =
       (await store.sessions.list({ limit: 1 }))[0]?.id ??
-      (await store.sessions.list({ limit: 1, ...{ archived: true } }))[0]?.id
+      (await store.sessions.list({ limit: 1, archived: true }))[0]?.id
     if (newest !== undefined) found.push(newest)
   } else if (given !== '') {
-    for await (const { id } of allSessions(store, { search: headOf(given, LONGEST_BEGINNING) }))
+    for await (const { id } of allSessions(store, { search: headOf(given, MAX_SEARCH_LENGTH) }))
       if (id.startsWith(given) || id.endsWith(given)) found.push(id)
   }
   return onlyOne(
@@ -149,11 +149,11 @@ const REQUESTS_AT_ONCE = 10_000
 function onlyOne(found: readonly string[], given: string, what: string, missing: () => Error): string {
   if (found.length === 1) return found[0]!
   if (found.length === 0) throw missing()
-  const named = found.slice(0, MOST_NAMED)
+  const named = found.slice(0, MAX_NAMED)
   const more = found.length > named.length ? ` and ${found.length - named.length} more` : ''
   throw new CliError(
     'AMBIGUOUS',
-    `${JSON.stringify(given)} is part of the ids of several ${what}: ${named.join(', ')}${more}.`,
+    `${JSON.stringify(given)} matches several ${what}: ${named.join(', ')}${more}.`,
     { facts: { given, found: named, count: found.length }, hint: 'Type more of the id.' },
   )
 }
@@ -174,7 +174,8 @@ const READERS: { readonly [kind: string]: Reader } = {
   request: (id) => ({ request: id }),
 }
 
-const FORMS =
+/** The forms of a moment. */
+export const MOMENT_FORMS =
   'message:ID, before:ID, position:12, before-position:12, audit:7, time:2026-01-31T10:00:00Z, compaction:ID, before-compaction:ID, request:ID, now'
 
 /** Whether a text is written like a moment. */
@@ -210,7 +211,7 @@ function timeOf(text: string): number {
 }
 
 function wrong(text: string): CliError {
-  return new CliError('WRONG_USE', `${JSON.stringify(shownTyped(text))} is not a moment.`, {
-    hint: `A moment is one of ${FORMS}.`,
+  return new CliError('WRONG_USE', `${JSON.stringify(shownTyped(text))} isn't a moment.`, {
+    hint: `A moment is one of ${MOMENT_FORMS}.`,
   })
 }

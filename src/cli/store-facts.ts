@@ -19,7 +19,7 @@ export async function prepareFile(
   { path, from }: Location,
   access: 'read' | 'change' | 'write',
 ): Promise<void> {
-  if (access === 'change') await refuseOtherDatabase(path)
+  if (access === 'change') await requireStoreTables(path)
   if (access === 'write' && from === 'default' && isMissing(dirname(path))) {
     await mkdir(dirname(path), { recursive: true })
     // Only its owner may read conversations.
@@ -34,10 +34,10 @@ export async function isBlankFile(path: string): Promise<boolean> {
 }
 
 /** A command that changes a session must not create tables in a database of another program that was named by mistake. */
-async function refuseOtherDatabase(path: string): Promise<void> {
+async function requireStoreTables(path: string): Promise<void> {
   const { database } = await fileFacts(path, false)
   if (database?.schema !== null) return
-  const detail = 'it has no undertext tables, and this command does not create them.'
+  const detail = "it has no undertext tables, and this command doesn't create them."
   throw new UndertextError('NOT_A_STORE', { location: path, detail })
 }
 
@@ -166,7 +166,7 @@ export type ServerFacts = {
 /** Inspects a server. Changes nothing. Throws the errors of `openStore` for a server that doesn't respond. */
 export async function serverFacts(url: string): Promise<ServerFacts> {
   const { schema, prepare: prepared } = storeIn(url)
-  return asking(url, async (connection) => {
+  return withConnection(url, async (connection) => {
     const { rows } = await connection.query('show server_version', [])
     const found = await schemaVersion({ connection, schema })
     const exists = found > 0 || (await hasTables({ connection, schema }))
@@ -187,7 +187,7 @@ type StoredOn = {
 /** The number of sessions in a store, what guards their history, and on which machines it is. */
 export async function storedOn(url: string): Promise<StoredOn> {
   const { schema } = storeIn(url)
-  return asking(url, async (connection) => {
+  return withConnection(url, async (connection) => {
     const query = `select count(*) from ${schemaIdentifier(schema)}.sessions where staged_by is null`
     const { rows } = await connection.query(query, [])
     const distribution = await distributionIn(connection, schema)
@@ -200,7 +200,10 @@ async function distributionIn(connection: PostgresConnection, schema: string): P
   return (await tablesOf(connection, schema)).distributed.length > 0 ? 'workers' : 'coordinator'
 }
 
-async function asking<T>(url: string, work: (connection: PostgresConnection) => Promise<T>): Promise<T> {
+async function withConnection<T>(
+  url: string,
+  work: (connection: PostgresConnection) => Promise<T>,
+): Promise<T> {
   const driver = await fromUrl(url, { connections: 1 })
   try {
     const connection = await driver.acquire()

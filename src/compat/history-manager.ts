@@ -163,12 +163,13 @@ export class HistoryManager<B = unknown> {
 
   /** Throws `INVALID_INPUT`. */
   constructor({ strategy, summarizer, memory, ...config }: HistoryManagerConfig<B>) {
-    if (typeof strategy?.apply !== 'function') throw invalid('HistoryManager: strategy must have apply')
+    if (typeof strategy?.apply !== 'function')
+      throw invalid('HistoryManager: strategy must have the method apply')
     this.#summarize = summarizer && summarizeWith(summarizer)
     if (summarizer !== undefined && this.#summarize === undefined)
       throw invalid('HistoryManager: summarizer must be a summarizer or a function')
     if (memory !== undefined && typeof memory?.recall !== 'function')
-      throw invalid('HistoryManager: memory must have recall')
+      throw invalid('HistoryManager: memory must have the method recall')
     this.#strategy = strategy
     this.#memory = memory
     this.#config = check(configSchema, config, 'HistoryManager')
@@ -201,7 +202,7 @@ export class HistoryManager<B = unknown> {
     const all = [...head, ...before, ...turn]
     const applied = await this.#strategy.apply(all, budget)
     if (typeof applied !== 'object' || applied === null)
-      throw invalid('prepareMessages: apply must return a list')
+      throw invalid('prepareMessages: apply must return a list of messages')
     const messages = 'messages' in applied ? applied.messages : applied
     checkMessageList(messages, `prepareMessages: ${this.#strategy.name ?? 'the strategy'}`)
     const evicted = evictedOf(all, messages).filter((message) => message !== head[0])

@@ -87,7 +87,7 @@ function whole(value: unknown, name: string): number {
 
 function several(value: unknown, name: string, depth: number): readonly InjectionTrigger[] {
   if (!Array.isArray(value) || value.length === 0)
-    throw invalid(`trigger: ${name} must name at least one trigger`)
+    throw invalid(`trigger: ${name} must contain at least one trigger`)
   return Object.freeze(value.map((inner) => triggerAt(inner, depth + 1)))
 }
 
@@ -107,7 +107,7 @@ export class SystemInjector {
 
   /** Adds a rule after the others. Returns the injector, so that calls can be chained. Throws `INVALID_INPUT`. */
   addRule(trigger: InjectionTrigger, content: string): this {
-    if (typeof content !== 'string') throw invalid('addRule: content must be a text')
+    if (typeof content !== 'string') throw invalid('addRule: content must be a string')
     this.#rules.push({ trigger: checkTrigger(trigger), content })
     return this
   }

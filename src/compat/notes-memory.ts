@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { check, jsonObjectSchema, nameSchema } from '../core/messages/check.ts'
-import type { JsonObject } from '../core/messages/json.ts'
+import { defined, type JsonObject } from '../core/messages/json.ts'
 import { storeSchema } from '../store/arguments.ts'
 import type { ListedNote } from '../store/notes.ts'
 import type { Store } from '../store/store.ts'
@@ -12,7 +12,7 @@ export type NoteStore = Pick<Store, 'notes'>
 const noteStoreSchema = storeSchema<NoteStore>('notes')
 const whoseSchema = z.union(
   [z.strictObject({ session: nameSchema }), z.strictObject({ owner: nameSchema })],
-  'must name either a session or an owner',
+  'must be { session } or { owner }',
 )
 const entrySchema = z.strictObject({
   type: z.string().min(1).max(200),
@@ -63,7 +63,7 @@ export interface NotesMemory extends LongTermMemory {
 
 /** The type of notes that weren't stored by a memory. */
 const NOTE_TYPE = 'note'
-const MOST = 10_000
+const MAX_NOTES = 10_000
 
 /**
  * Returns a memory for a `HistoryManager` over the notes of a session or of an owner: `{ session }` or `{ owner }`. Notes that weren't
@@ -77,7 +77,7 @@ export function notesMemory(
   const scope = check(whoseSchema, whose, 'notesMemory')
   const found = async (query: string | undefined, filters: unknown): Promise<StoredMemory[]> => {
     const { type, sessionId, key } = check(filtersSchema, filters, 'filters') ?? {}
-    const listed = await notes.list({ query, ...scope, limit: MOST, ...(key !== undefined && { key }) })
+    const listed = await notes.list({ query, ...scope, limit: MAX_NOTES, ...defined({ key }) })
     return listed
       .map(memoryOf)
       .filter(
@@ -90,10 +90,8 @@ export function notesMemory(
     recall: async (query, topK, filters) => (await found(query, filters)).slice(0, topK),
     store: async (memory) => {
       const { type, content, sessionId, key, metadata } = check(entrySchema, memory, 'store')
-      const about = { ...metadata, type, ...(sessionId !== undefined && { sessionId }) }
-      return memoryOf(
-        await notes.add(content, { ...scope, ...(key !== undefined && { key }), metadata: about }),
-      )
+      const about = { ...metadata, type, ...defined({ sessionId }) }
+      return memoryOf(await notes.add(content, { ...scope, ...defined({ key }), metadata: about }))
     },
     forget: async (filters) => {
       const all = await found(undefined, filters)
@@ -106,14 +104,12 @@ export function notesMemory(
 }
 
 function memoryOf({ id, text, metadata = {}, ...note }: ListedNote): StoredMemory {
+  const { owner, key, createdAt, score } = note
   const { type, sessionId = note.sessionId, ...rest } = metadata
   return {
     ...{ id, type: typeof type === 'string' ? type : NOTE_TYPE, content: text },
     ...(typeof sessionId === 'string' && { sessionId }),
-    ...(note.owner !== undefined && { owner: note.owner }),
-    ...(note.key !== undefined && { key: note.key }),
-    ...(Object.keys(rest).length > 0 && { metadata: rest }),
-    createdAt: note.createdAt,
-    ...(note.score !== undefined && { score: note.score }),
+    ...defined({ owner, key, metadata: Object.keys(rest).length > 0 ? rest : undefined }),
+    ...{ createdAt, ...defined({ score }) },
   }
 }

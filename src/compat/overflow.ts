@@ -1,3 +1,4 @@
+import { defined } from '../core/messages/json.ts'
 import { readError } from '../core/overflow/error-texts.ts'
 import { type OverflowOptions, readOverflow, textOf } from '../core/overflow/read-overflow.ts'
 
@@ -38,11 +39,7 @@ export function parseProviderOverflowDetails(
   const reading = readOverflow(error, options)
   if (reading === undefined) return null
   const { kind: _kind, message: _message, provider, tokens, limit, ...figures } = reading
-  const details = {
-    ...(tokens !== undefined && { actualTokens: tokens }),
-    ...(limit !== undefined && { budgetTokens: limit }),
-    ...figures,
-  }
+  const details = { ...defined({ actualTokens: tokens, budgetTokens: limit }), ...figures }
   return Object.keys(details).length === 0 ? null : { provider, ...details }
 }
 

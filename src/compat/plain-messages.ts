@@ -21,7 +21,7 @@ export async function compactBeforeTurn<M>(
   messages: readonly M[],
 ): Promise<TurnMessages<M>> {
   checkStrategy(strategy)
-  if (!Array.isArray(messages)) throw invalid('compactBeforeTurn: messages must be a list')
+  if (!Array.isArray(messages)) throw invalid('compactBeforeTurn: messages must be an array')
   const tokensBefore = tokensOf(strategy, messages)
   if (!strategy.shouldCompact(messages, tokensBefore))
     return { messages, compacted: false, tokensBefore, tokensAfter: tokensBefore }
@@ -42,7 +42,8 @@ export async function compactBeforeTurn<M>(
 function checkStrategy(strategy: unknown): void {
   const given = strategy as { readonly [name: string]: unknown } | null | undefined
   for (const name of ['tokenEstimate', 'shouldCompact', 'compact']) {
-    if (typeof given?.[name] !== 'function') throw invalid(`compactBeforeTurn: the strategy has no ${name}`)
+    if (typeof given?.[name] !== 'function')
+      throw invalid(`compactBeforeTurn: the strategy must have the method ${name}`)
   }
 }
 
@@ -75,6 +76,6 @@ export function assistantMessage(text: string): TextMessage<'assistant'> {
 }
 
 function messageOf<R extends 'system' | 'user' | 'assistant'>(role: R, text: unknown): TextMessage<R> {
-  if (typeof text !== 'string') throw invalid(`${role}Message: text must be a text`)
+  if (typeof text !== 'string') throw invalid(`${role}Message: text must be a string`)
   return { role, content: text }
 }

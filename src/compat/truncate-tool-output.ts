@@ -155,7 +155,7 @@ export type TruncateResult = {
  * Throws `INVALID_INPUT` and `OUTPUT_NOT_SAVED`.
  */
 export function truncateToolOutput(output: string, options?: TruncateOptions): TruncateResult {
-  if (typeof output !== 'string') throw invalid('truncateToolOutput: output must be a text')
+  if (typeof output !== 'string') throw invalid('truncateToolOutput: output must be a string')
   const { saveToDisk, saveDir, ...limits } = check(optionsSchema, options, 'truncateToolOutput') ?? {}
   const cut = cutOutput(output, limits)
   const { truncated, originalSize } = cut

@@ -121,7 +121,7 @@ async function makeRoom(
 ): Promise<CompactionResult | null> {
   const { waitMs, whenBusy, signal } = config
   const others = new Deadline(sessionId, waitMs ?? OTHERS_WAIT_MS, signal)
-  services.compactor.refuseReentry(sessionId)
+  services.compactor.rejectReentry(sessionId)
   const limit = waitMs ?? PREPARE_WAIT_MS
   const settled = await services.background.settle(sessionId, limit, signal, others.leftMs)
   if ((await look())?.shouldCompact !== true) return settled

@@ -85,6 +85,10 @@ export type ContextBudgetFacts = {
     readonly currentPrompt: number
     readonly toolDefinitions: number
     readonly fileAttachments: number
+    /**
+     * Tokens that the call doesn't contain: the system prompt and tools of the session's last request, and tokens that only the provider
+     * counted. Present only if there are any.
+     */
     readonly unseen?: number
   }
   readonly provider?: string
@@ -114,11 +118,13 @@ export type RefusalFacts = {
 export type ErrorCode = keyof Failures
 
 /** The most ids that one message lists; the rest are counted. */
-const NAMED_IDS = 20
+const MAX_LISTED_IDS = 20
 
 function named(ids: readonly string[]): string {
-  const shown = ids.slice(0, NAMED_IDS).map((id) => JSON.stringify(id))
-  return ids.length > NAMED_IDS ? `${shown.join(', ')} and ${ids.length - NAMED_IDS} more` : shown.join(', ')
+  const shown = ids.slice(0, MAX_LISTED_IDS).map((id) => JSON.stringify(id))
+  return ids.length > MAX_LISTED_IDS
+    ? `${shown.join(', ')} and ${ids.length - MAX_LISTED_IDS} more`
+    : shown.join(', ')
 }
 
 /** Formats a time. Any number is accepted, because a time in a damaged file may be out of range. */
@@ -167,25 +173,25 @@ const SENTENCES: { readonly [C in ErrorCode]: (facts: Failures[C]) => string } =
   STALE_PLAN: ({ why, messageIds }) =>
     `The plan is out of date, so nothing was changed. Plan again. Reason: ${why}${messageIds.length > 0 ? `: ${named(messageIds)}` : ''}.`,
   ILLEGAL_BOUNDARY: ({ why, messageIds, stage }) =>
-    `${stage === undefined ? 'These' : `The stage ${JSON.stringify(stage)} planned an illegal change: these`} messages cannot be hidden (${why})${messageIds.length > 0 ? `: ${named(messageIds)}` : ''}.`,
+    `${stage === undefined ? 'These' : `The stage ${JSON.stringify(stage)} planned an illegal change: these`} messages can't be hidden (${why})${messageIds.length > 0 ? `: ${named(messageIds)}` : ''}.`,
   PENDING_TOOL_CALLS: ({ messageIds }) =>
-    `These messages belong to tool calls without a result, so they cannot be hidden: ${named(messageIds)}. Append the results first; for an abandoned call, append a result that states this.`,
+    `These messages belong to tool calls without a result, so they can't be hidden: ${named(messageIds)}. Append the results first; for an abandoned call, append a result that states this.`,
   HAS_ACTIVE_DEPENDENTS: ({ compactionId, dependents }) =>
-    `Compaction ${compactionId} cannot be undone alone: other compactions in force build on it (${named(dependents)}). Undo those first, or pass { cascade: true }.`,
+    `Compaction ${compactionId} can't be undone on its own: other active compactions build on it (${named(dependents)}). Undo those first, or pass { cascade: true }.`,
   HAS_FORKS: ({ sessionId, forks }) =>
-    `Session ${JSON.stringify(sessionId)} has forks, which need its messages (${named(forks)}). Pass { forks: 'keep' } to keep the messages that they need, or { forks: 'purge' } to purge them too.`,
+    `Session ${JSON.stringify(sessionId)} has forks (${named(forks)}) that need its messages. Pass { forks: 'keep' } to keep the messages that they need, or { forks: 'purge' } to purge them too.`,
   BRANCH_MOVED: ({ compactionId, messageId }) =>
     `Messages were appended after rewind ${compactionId}, beginning with ${JSON.stringify(messageId)}. To restore only the former conversation, rewind to that message first. To restore both, with the former messages first, pass { both: true }.`,
   INPUT_NOT_VISIBLE: ({ compactionId, why, missing }) =>
-    `Compaction ${compactionId} cannot be redone now (${why})${missing.length > 0 ? `: ${named(missing)}` : ''}. Pass { cascade: true } to first redo the compactions that it builds on, if they were undone.`,
+    `Compaction ${compactionId} can't be redone now (${why})${missing.length > 0 ? `: ${named(missing)}` : ''}. Pass { cascade: true } to first redo the compactions that it builds on, if they were undone.`,
   STAGE_FAILED: ({ sessionId, stage, error }) =>
-    `The stage ${JSON.stringify(stage)} could not plan for session ${JSON.stringify(sessionId)} (${error}); nothing was changed.`,
+    `The stage ${JSON.stringify(stage)} failed to plan for session ${JSON.stringify(sessionId)} (${error}); nothing was changed.`,
   COMPACTION_IN_PROGRESS: ({ sessionId, runId }) =>
     runId === undefined
-      ? `Session ${JSON.stringify(sessionId)} is being compacted by the run in which this call was made. Call it after that run has ended.`
-      : `Session ${JSON.stringify(sessionId)} is being compacted by another run (${runId}). Try again when that run has ended.`,
+      ? `Session ${JSON.stringify(sessionId)} is being compacted by the run that made this call. Call it again after that run has ended.`
+      : `Session ${JSON.stringify(sessionId)} is being compacted by another run (${runId}). Try again after that run has ended.`,
   CIRCUIT_OPEN: ({ sessionId, failures, error, openUntil }) =>
-    `Session ${JSON.stringify(sessionId)} is not compacted in the background until ${timeOf(openUntil)}: its last ${failures} automatic runs failed (${error}). compactSession still works.`,
+    `Session ${JSON.stringify(sessionId)} isn't compacted in the background until ${timeOf(openUntil)}: its last ${failures} automatic runs failed (${error}). compactSession still works.`,
   JOB_NOT_FOUND: ({ jobId }) =>
     `There is no job ${JSON.stringify(jobId)}. jobs.list lists the jobs of a session.`,
   REQUEST_NOT_FOUND: ({ sessionId, request }) =>
@@ -195,18 +201,18 @@ const SENTENCES: { readonly [C in ErrorCode]: (facts: Failures[C]) => string } =
   ABORTED: ({ sessionId }) =>
     `The work on session ${JSON.stringify(sessionId)} was aborted by its signal; nothing was changed.`,
   ESTIMATOR_UNKNOWN: ({ sessionId, estimator }) =>
-    `The estimator ${JSON.stringify(estimator)}, requested for or recorded with session ${JSON.stringify(sessionId)}, is unknown to this store. Pass it to openStore (as estimator, or among estimators).`,
+    `The estimator ${JSON.stringify(estimator)}, requested for or recorded with session ${JSON.stringify(sessionId)}, is unknown to this store. Pass it to openStore as estimator or in estimators.`,
   TOKENIZER_UNAVAILABLE: ({ tokenizer, detail }) =>
-    `The tokenizer ${JSON.stringify(tokenizer)} cannot be loaded: ${detail} It comes with the optional package gpt-tokenizer: npm install gpt-tokenizer`,
+    `The tokenizer ${JSON.stringify(tokenizer)} can't be loaded: ${detail} It comes with the optional package gpt-tokenizer: npm install gpt-tokenizer`,
   IN_TRANSACTION: ({ verb }) =>
     `${verb} was called inside an open transaction of the connection. Commit or roll back first: each method runs its own transaction.`,
   STORE_CLOSED: () => 'This store is closed. Open it again with openStore.',
   STORE_READONLY: ({ verb, detail = 'This store was opened read-only' }) =>
-    `${detail}, so ${verb} cannot write.`,
+    `${detail}, so ${verb} can't write.`,
   STORE_TOO_NEW: ({ found, supported }) =>
-    `The store has schema ${found}, but this version of undertext supports schemas only up to ${supported}. Upgrade the package.`,
+    `The store has schema ${found}, but this version of undertext supports only schemas up to ${supported}. Upgrade the package.`,
   STORE_TOO_OLD: ({ found, supported }) =>
-    `The store has schema ${found}, but ${supported} is required, and a read-only store is not migrated. Open it once for writing.`,
+    `The store has schema ${found}, but ${supported} is required, and a read-only store isn't migrated. Open it once for writing to migrate it.`,
   STORE_CORRUPT: ({ detail }) =>
     `The database is damaged (${detail}). Restore a backup, or run sessions.verify.`,
   INTERNAL_ERROR: ({ detail }) =>
@@ -215,19 +221,19 @@ const SENTENCES: { readonly [C in ErrorCode]: (facts: Failures[C]) => string } =
     `${detail} for longer than ${waitedMs} ms; nothing was written. Try again, or raise busyTimeoutMs.`,
   STORE_FULL: ({ detail }) => `No space is left for the database (${detail}); nothing was written.`,
   STORE_UNAVAILABLE: ({ location, detail, advice }) =>
-    advised(`The store ${JSON.stringify(location)} cannot be used: ${detail}`, advice),
+    advised(`The store ${JSON.stringify(location)} can't be used: ${detail}`, advice),
   NOT_A_STORE: ({ location, detail, advice }) =>
-    advised(`${JSON.stringify(location)} is not an undertext store: ${detail}`, advice),
+    advised(`${JSON.stringify(location)} isn't an undertext store: ${detail}`, advice),
   CONNECTION_UNSUITABLE: ({ detail, advice }) =>
-    advised(`This connection cannot be used for a store: ${detail}`, advice),
+    advised(`This connection can't be used for a store: ${detail}`, advice),
   DRIVER_UNSUPPORTED: ({ driver, node, advice }) =>
-    `better-sqlite3 ${driver} does not work on Node ${node}. ${advice}`,
-  DRIVER_UNAVAILABLE: ({ detail, driver = 'better-sqlite3' }) => `${driver} cannot be loaded: ${detail}`,
+    `better-sqlite3 ${driver} doesn't work on Node ${node}. ${advice}`,
+  DRIVER_UNAVAILABLE: ({ detail, driver = 'better-sqlite3' }) => `${driver} can't be loaded: ${detail}`,
   REQUEST_REFUSED: ({ sessionId, provider, kind, path, tried }) => {
     const place = path === undefined ? '' : ` at ${path}`
     const ids = [...new Set(tried.flatMap(({ messageIds }) => messageIds))]
     const about = ids.length === 0 ? '' : ` (messages ${named(ids)})`
-    return `The provider ${JSON.stringify(provider)} rejects a request of session ${JSON.stringify(sessionId)} because of its content: ${kind}${place}. Repairs were tried${about}, and those that did not help were undone. Hide the rejected content with compactions.hide, or use another model; originalErrorOf returns the provider's error.`
+    return `The provider ${JSON.stringify(provider)} rejects a request of session ${JSON.stringify(sessionId)} because of its content: ${kind}${place}. Repairs were tried${about}, and those that didn't help were undone. Hide the rejected content with compactions.hide, or use another model; originalErrorOf returns the provider's error.`
   },
   CONTEXT_BUDGET_EXCEEDED: ({ estimatedTokens, availableTokens, stagesUsed, breakdown, provider, model }) => {
     const fixed = estimatedTokens - breakdown.conversationHistory
@@ -235,20 +241,19 @@ const SENTENCES: { readonly [C in ErrorCode]: (facts: Failures[C]) => string } =
     const tried = stagesUsed.length === 0 ? 'nothing was compacted' : `after ${stagesUsed.join(', ')}`
     const advice =
       fixed >= availableTokens
-        ? 'A shorter history cannot help: shorten the system prompt, the prompt, the tools or the files, or use a model with a larger window.'
+        ? "Compacting the history isn't enough: shorten the system prompt, the prompt, the tools or the files, or use a model with a larger window."
         : 'Compact to a lower target, unpin messages, ask for fewer output tokens, or use a model with a larger window.'
-    return `The request takes ${estimatedTokens} tokens, but ${target} has room for only ${availableTokens} (${tried}). ${advice}`
+    return `The request has ${estimatedTokens} tokens, but ${target} has room for only ${availableTokens} (${tried}). ${advice}`
   },
   OUTPUT_NOT_SAVED: ({ reason, originalSize }) =>
-    `A tool output of ${originalSize} bytes could not be saved (${reason}), so it was not truncated either. Pass another saveDir, or truncate without saveToDisk.`,
-  FILES_ABORTED: ({ files }) =>
-    `Summarizing ${files} files was aborted by its signal; none of them was changed.`,
+    `A tool output of ${originalSize} bytes couldn't be saved (${reason}), so it wasn't truncated. Pass another saveDir, or truncate without saveToDisk.`,
+  FILES_ABORTED: ({ files }) => `Summarizing ${files} files was aborted by its signal; no file was changed.`,
   MODEL_CALL_FAILED: ({ summarizer, error }) =>
-    `The summarizer ${JSON.stringify(summarizer)} could not call its model (${error}). originalErrorOf returns the error.`,
+    `The summarizer ${JSON.stringify(summarizer)} couldn't call its model (${error}). originalErrorOf returns the error.`,
   AI_SDK_UNAVAILABLE: ({ detail }) =>
-    `The AI SDK cannot be used: ${detail} It is the optional package ai, versions 5 to 7: npm install ai`,
+    `The AI SDK can't be used: ${detail} It is the optional package ai, versions 5 to 7: npm install ai`,
   CLAUDE_AGENT_SDK_UNAVAILABLE: ({ detail }) =>
-    `The Claude Agent SDK cannot be used: ${detail} It is the optional package @anthropic-ai/claude-agent-sdk: npm install @anthropic-ai/claude-agent-sdk`,
+    `The Claude Agent SDK can't be used: ${detail} It is the optional package @anthropic-ai/claude-agent-sdk: npm install @anthropic-ai/claude-agent-sdk`,
   SUMMARIZER_FAILED: ({ summarizer, error }) =>
     `The summarizer ${JSON.stringify(summarizer)} returned no usable summary (${error}); nothing was changed.`,
   STRATEGY_FAILED: ({ strategy, error }) =>
@@ -263,23 +268,23 @@ const SENTENCES: { readonly [C in ErrorCode]: (facts: Failures[C]) => string } =
     `Session ${JSON.stringify(sessionId)} differs from the import at position ${position} (${why}); nothing was added. Import it under another id.`,
   IMPORT_ABORTED: ({ file, imported }) =>
     `The import of ${JSON.stringify(file)} was aborted by its signal; ${conversations(imported)}. Import it again: nothing is stored twice.`,
-  FILE_UNREADABLE: ({ file, detail }) => `${JSON.stringify(file)} cannot be read: ${detail}`,
+  FILE_UNREADABLE: ({ file, detail }) => `${JSON.stringify(file)} can't be read: ${detail}`,
   FILE_UNRECOGNIZED: ({ file, looks }) =>
-    `${JSON.stringify(file)} is not recognized: it looks like ${looks}. docs/imports.md lists the recognized formats.`,
+    `${JSON.stringify(file)} isn't recognized: it looks like ${looks}. docs/imports.md lists the recognized formats.`,
   FILE_CHANGED: ({ file, imported }) =>
     `${JSON.stringify(file)} was changed after it was checked and before it was stored; ${conversations(imported)}. Import it again once no program is writing to it.`,
   APPROVAL_STORED: ({ sessionId, toolCallIds }) =>
-    `In session ${JSON.stringify(sessionId)}, another request stored the approval of ${toolCallIds.length === 1 ? 'a tool call' : `${toolCallIds.length} tool calls`} without results so far: the tools may still be running. Load the chat again later. If that request is no longer running, pass repeatApproved: true to run them again.`,
+    `In session ${JSON.stringify(sessionId)}, another request stored the approval of ${toolCallIds.length === 1 ? 'a tool call that has' : `${toolCallIds.length} tool calls that have`} no result yet, so the tools may still be running. Load the chat again later. If that request is no longer running, pass repeatApproved: true to run them again.`,
   HISTORY_DIVERGED: ({ sessionId, position, why }) =>
-    `The prompt continues from position ${position} of session ${JSON.stringify(sessionId)}, but the messages after it cannot be rewound (${why}). Continue from the end, or in a new session.`,
+    `The prompt continues from position ${position} of session ${JSON.stringify(sessionId)}, but the messages after it can't be rewound (${why}). Continue from the end, or in a new session.`,
 }
 
 /** The most rules that an error message lists. */
-const NAMED_RULES = 5
+const MAX_LISTED_RULES = 5
 
 function brokenRules(rules: readonly string[], paths: readonly string[]): string {
   const named = rules
-    .slice(0, NAMED_RULES)
+    .slice(0, MAX_LISTED_RULES)
     .map((rule, i) => (paths[i] === '' ? rule : `${rule} at ${paths[i]}`))
   const more = rules.length - named.length
   return `${named.join(', ')}${more > 0 ? ` and ${more} more` : ''}`
@@ -314,7 +319,7 @@ export function isNotFound(error: unknown): boolean {
 }
 
 /** Attaches the error of the application's own code (a stage, a strategy, a summarizer) to the error of this package that reports it. */
-export function standingFor<E extends UndertextError>(error: E, original: unknown): E {
+export function withOriginal<E extends UndertextError>(error: E, original: unknown): E {
   originals.set(error, original)
   return error
 }

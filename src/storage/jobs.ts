@@ -52,7 +52,7 @@ export type NewJob = { readonly id: string; readonly request: JobRequest; readon
 /** The claim on a job: its run, the thread that holds it, and its end in milliseconds since 1970. */
 export type JobClaim = { readonly runId: string; readonly holder: string; readonly expiresAt: number }
 
-/** The job that a run belongs to. If the job was cancelled or taken over, the commit of the run is rejected. */
+/** The job that a run belongs to. If the job was canceled or taken over, the commit of the run is rejected. */
 export type RunOfJob = { readonly jobId: string; readonly runId: string }
 
 /** A claimed job, or a job that failed because it had been tried too often. */
@@ -76,10 +76,10 @@ export interface Jobs {
    */
   enqueue(id: string, job: NewJob, hurry: boolean): Awaitable<{ readonly job: Job; readonly isNew: boolean }>
   /**
-   * Claims the session's open job if it is due or its holder has died; `undefined` if there is none. A job that was tried `mostAttempts`
+   * Claims the session's open job if it is due or its holder has died; `undefined` if there is none. A job that was tried `maxAttempts`
    * times is marked as failed instead.
    */
-  claim(id: string, claim: JobClaim, mostAttempts: number): Awaitable<ClaimedJob | undefined>
+  claim(id: string, claim: JobClaim, maxAttempts: number): Awaitable<ClaimedJob | undefined>
   /** Extends a claim; returns `false` if it is no longer held. */
   renew(id: string, jobId: string, claim: JobClaim): Awaitable<boolean>
   /** Ends an attempt; returns `false` if the claim is no longer held or the commit has ended the job. */

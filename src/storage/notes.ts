@@ -53,7 +53,7 @@ export type NoteQuery = {
 export type ForgottenNote = {
   /** Whether the note was in use; with `purge`, whether it was stored. */
   readonly changed: boolean
-  /** The number of notes whose text was removed for good: the note and those that it replaced. */
+  /** The number of notes whose text was removed permanently: the note and those that it replaced. */
   readonly removed: number
   /** Present if the removed text can still be found in the store's files, which are cleared later. */
   readonly filesCleared?: false
@@ -70,6 +70,6 @@ export interface Notes {
   remember(scope: NoteScope, note: NewNote, authorship: Authorship): Awaitable<Note>
   /** Returns notes, newest first; those of a session together with those of its owner. Throws `SESSION_NOT_FOUND`. */
   list(scope: NoteScope, query: NoteQuery): Awaitable<Note[]>
-  /** Takes a note out of use, or removes its text for good. A purged note stays purged. Throws `NOTE_NOT_FOUND` for an unknown note. */
+  /** Takes a note out of use, or removes its text permanently. A purged note stays purged. Throws `NOTE_NOT_FOUND` for an unknown note. */
   forget(noteId: string, request: ForgetRequest): Awaitable<ForgottenNote>
 }

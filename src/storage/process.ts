@@ -14,14 +14,14 @@ const WATCH_MS = 20_000
 /** The possible difference, in milliseconds, between the process start times that two threads compute. */
 const START_TOLERANCE_MS = 2_000
 /** The maximum number of leases whose first sight is remembered. */
-const MOST_SIGHTS = 10_000
+const MAX_SIGHTINGS = 10_000
 
 /** The start of this process by the clock since boot, which can't be set back. */
 const STARTED = Math.round(monotonicMs() - process.uptime() * 1000)
 
 /** The scope of process ids: a boot of a machine, and a namespace in it. */
 type Place = { readonly boot: string; readonly namespace: string }
-const HERE = placeOf()
+const OWN_PLACE = placeOf()
 
 /** The shared state of all copies of this package in one thread: their identity and the live runs. */
 type Shared = { readonly holder: string; readonly runs: Set<string> }
@@ -40,7 +40,7 @@ export const liveRuns = shared.runs
 type Realm = { [SHARED_KEY]?: Shared }
 
 function sharedOf(realm: Realm): Shared {
-  const place = [HERE.boot, HERE.namespace, randomUUID(), process.pid, threadId, STARTED]
+  const place = [OWN_PLACE.boot, OWN_PLACE.namespace, randomUUID(), process.pid, threadId, STARTED]
   realm[SHARED_KEY] ??= { holder: place.join('/'), runs: new Set() }
   return realm[SHARED_KEY]
 }
@@ -91,7 +91,7 @@ function unchangedFor({ holder, run, expiresAt }: Held): number {
   if (seen?.expiresAt === expiresAt) return now - seen.at
   sights.delete(key)
   sights.set(key, { expiresAt, at: now })
-  if (sights.size > MOST_SIGHTS) sights.delete(sights.keys().next().value!)
+  if (sights.size > MAX_SIGHTINGS) sights.delete(sights.keys().next().value!)
   return 0
 }
 
@@ -123,12 +123,12 @@ function partsOf(holder: string): Parts | undefined {
   const all = holder.split('/')
   if (all.length !== 6) return undefined
   const [boot, namespace, , pid, , start] = all
-  const isThisBoot = boot === HERE.boot
+  const isThisBoot = boot === OWN_PLACE.boot
   return {
     pid: Number(pid),
     startedBefore: Number(start) - STARTED,
     isThisBoot,
-    isHere: isThisBoot && namespace === HERE.namespace,
+    isHere: isThisBoot && namespace === OWN_PLACE.namespace,
   }
 }
 

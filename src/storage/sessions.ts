@@ -153,13 +153,13 @@ export type KnownMessage = { readonly position: number; readonly same: boolean }
 export type SessionPlace = { readonly id: string; readonly newestAt?: number | undefined }
 
 export type SessionQuery = {
-  readonly owner: string | undefined
+  readonly owner?: string | undefined
   readonly archived: boolean
   readonly limit: number
   /** The session to continue after, and its place when it was listed; if absent, its current place. */
-  readonly after: SessionPlace | undefined
+  readonly after?: SessionPlace | undefined
   /** A text that the id or the title must contain, ignoring case. */
-  readonly search: string | undefined
+  readonly search?: string | undefined
 }
 
 /** An appended message, or one that was stored before under the same idempotency key. */

@@ -92,7 +92,7 @@ export type FailedAttempt = {
   readonly tokens: number
   readonly summary: SummaryRecord
   /** `false` if the attempt ended before its model was called; then it isn't recorded. */
-  readonly wasAsked?: false
+  readonly wasCalled?: false
 }
 
 /** A summary that is about to be requested. */
@@ -226,7 +226,7 @@ export type UsageReport = {
   /** The epoch of the view that was sent; `undefined`: the current one. */
   readonly viewEpoch: number | undefined
   /** Whether the request succeeded. Only then can it disprove a learned limit. */
-  readonly wentThrough: boolean
+  readonly wasAccepted: boolean
   /** A limit from the same error, to be learned. */
   readonly limit: NamedLimit | undefined
   /** Estimates, in tokens, of the parts of the request other than the history. */

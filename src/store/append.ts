@@ -42,7 +42,7 @@ export async function appendMessages(
     written = await context.storage.append(sessionId, messages, expectedPosition, previewing)
   } catch (error) {
     if (!(error instanceof RangeError)) throw error
-    throw invalid('append: a message is larger than a text can be')
+    throw invalid('append: a message is too long for a JavaScript string')
   }
   const { messages: appended, preview } = written
   // The new message with the highest position is the last of the log; if all were already stored, the session row has the position.

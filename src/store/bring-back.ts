@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { invalid, standingFor, UndertextError } from '../core/errors.ts'
+import { invalid, UndertextError, withOriginal } from '../core/errors.ts'
 import { defined } from '../core/messages/json.ts'
 import type { StoredMessage } from '../core/messages/message.ts'
 import { shownTitle } from '../core/messages/title.ts'
@@ -41,7 +41,7 @@ export async function bringBack(
   { text: given, actor, reason }: BringBackOptions,
 ): Promise<BringBackResult> {
   const fork = await context.requireSession(forkId)
-  if (fork.forkedFrom === undefined) throw invalid('sessions.bringBack: this session is no fork')
+  if (fork.forkedFrom === undefined) throw invalid("sessions.bringBack: this session isn't a fork")
   const { sessionId, position: from } = fork.forkedFrom
   const written =
     given === undefined ? await conclusionOf(context, fork, from) : { text: given, summarizer: undefined }
@@ -98,7 +98,7 @@ async function conclusionOf(
   })
   const failed = (error: string): UndertextError =>
     new UndertextError('SUMMARIZER_FAILED', { summarizer: summarizer.name, error })
-  if ('error' in asked) throw standingFor(failed(asked.error), asked.thrown)
+  if ('error' in asked) throw withOriginal(failed(asked.error), asked.thrown)
   if (asked.written.problem !== undefined) throw failed(asked.written.problem)
   return { text: asked.written.text, summarizer: summarizer.name }
 }

@@ -25,7 +25,7 @@ export type StoreSettings = {
   readonly resizeImage?: ResizeStoredImage | undefined
 }
 
-const MOST_MODELS = 10_000
+const MAX_MODELS = 10_000
 const UNNAMED = { provider: undefined, model: undefined }
 
 /** The parts of a store that several of its methods need: storage, estimators, configuration and events. */
@@ -92,7 +92,7 @@ export class StoreContext<S extends Storage = Storage> {
   }
 
   #remember(sessionId: string, model: ChosenModel): void {
-    if (this.#models.size >= MOST_MODELS) this.#models.clear()
+    if (this.#models.size >= MAX_MODELS) this.#models.clear()
     this.#models.set(sessionId, model)
   }
 
@@ -137,10 +137,10 @@ export class StoreContext<S extends Storage = Storage> {
     if (stats?.model === undefined || !isAssumed(stats.contextWindow)) return
     const { provider, model, contextWindow } = stats
     const name = `${provider}/${model}`
-    if (this.#assumed.has(name) || this.#assumed.size >= MOST_MODELS) return
+    if (this.#assumed.has(name) || this.#assumed.size >= MAX_MODELS) return
     this.#assumed.add(name)
     const { tokens } = contextWindow
-    const message = `The context window of ${name} is not known, and ${tokens} tokens are assumed: pass contextWindows to openStore.`
+    const message = `The context window of ${name} is unknown, so ${tokens} tokens are assumed: pass contextWindows to openStore.`
     if (this.events.has('windowAssumed'))
       this.events.emit('windowAssumed', { sessionId, provider, model, tokens, message })
     else process.emitWarning(message, { type: 'UndertextWarning', code: 'UNDERTEXT_WINDOW' })
@@ -151,10 +151,10 @@ export class StoreContext<S extends Storage = Storage> {
     const { estimators, configuration } = this
     // A copy: resolved settings are cached by object, and this object belongs to the caller.
     const { settings, sources } = configuration.ofSession(config && { ...config })
-    const isTheStores = settings.estimator === configuration.ofStore.settings.estimator
-    if (isTheStores || sources.estimator === 'default') return estimators.standard.name
+    const isStoreEstimator = settings.estimator === configuration.ofStore.settings.estimator
+    if (isStoreEstimator || sources.estimator === 'default') return estimators.standard.name
     if (!estimators.byName.has(settings.estimator))
-      throw invalid('sessions.create: config: the store does not know this estimator')
+      throw invalid('sessions.create: config: this estimator is unknown to the store')
     return settings.estimator
   }
 

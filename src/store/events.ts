@@ -150,7 +150,7 @@ export type JobCompletedEvent = OfJob & {
   readonly tokensAfter: number
 }
 
-/** The job had no effect: it failed for good, the view changed before its commit, or it was cancelled. */
+/** The job had no effect: it failed permanently, the view changed before its commit, or it was canceled. */
 export type JobEndedEvent = OfJob & {
   readonly phase: 'failed' | 'stale' | 'cancelled'
   readonly code: string

@@ -3,7 +3,7 @@ import { isUndertextError } from '../core/errors.ts'
 import type { Storage } from '../storage/storage.ts'
 import type { Events } from './events.ts'
 
-const MOST_SESSIONS = 1_000
+const MAX_SESSIONS = 1_000
 /** Milliseconds after an append until the index is updated, and between two transactions. */
 const [BACKGROUND_AFTER_MS, BACKGROUND_PAUSE_MS] = [2_000, 50]
 
@@ -38,7 +38,7 @@ export class SearchIndex {
   async #indexAll(): Promise<boolean> {
     let report: Report | undefined
     for (;;) {
-      const unindexed = await this.#storage.searching.unindexed(MOST_SESSIONS)
+      const unindexed = await this.#storage.searching.unindexed(MAX_SESSIONS)
       if (unindexed.length === 0) return true
       report ??= await this.#reporter()
       if (!(await this.#index(unindexed, report))) return false
@@ -100,7 +100,7 @@ export class SearchIndex {
   async #work(): Promise<void> {
     let report: Report | undefined
     while (!this.#closing.signal.aborted) {
-      const unindexed = await this.#storage.searching.unindexed(MOST_SESSIONS, true)
+      const unindexed = await this.#storage.searching.unindexed(MAX_SESSIONS, true)
       if (unindexed.length === 0 || this.#closing.signal.aborted) return
       report ??= await this.#reporter()
       await this.#addAll(unindexed, true, report)

@@ -188,14 +188,14 @@ async function open(
   const estimators = await estimatorsOf(checked, resolveLayers(layers).settings.estimator)
   if (isPostgresSource(location) || (typeof location === 'string' && isPostgresUrl(location))) {
     if (checked.durability === 'normal')
-      throw invalid('openStore: durability is a setting of the server (synchronous_commit)')
+      throw invalid('openStore: on PostgreSQL, durability is a setting of the server (synchronous_commit)')
     const inUrl = storeIn(typeof location === 'string' ? location : '')
     const { schema = inUrl.schema, prepare = inUrl.prepare } = checked
     const storage = await openPostgres(location, { ...checked, schema, prepare }, estimators)
     return new Store(storage, { estimators, layers, resizeImage })
   }
   if (checked.schema !== undefined || checked.prepare !== undefined)
-    throw invalid('openStore: schema and prepare are options of PostgreSQL')
+    throw invalid('openStore: schema and prepare are only for PostgreSQL')
   const connection =
     typeof location === 'string' ? await openFile(location, checked) : takeConnection(location, checked)
   return new SqliteStore(sqliteStorage(connection, estimators), { estimators, layers, resizeImage })
@@ -209,7 +209,7 @@ async function layersOf(options: CheckedOptions): Promise<Layer[]> {
   const layers: Layer[] = [{ source: 'store', values: storeLayer(options, config) }]
   if (env !== false) {
     layers.push({ source: 'environment', values: readEnvironment(env) })
-    refuseUnknown(unknownVariables(env), options.env !== undefined)
+    rejectUnknown(unknownVariables(env), options.env !== undefined)
   }
   const fromVariable = env === false ? undefined : env[FILE_VARIABLE] || undefined
   const path = options.configFile ?? fromVariable
@@ -227,15 +227,18 @@ const warned = new Set<string>()
  * A variable with our prefix that nothing reads is a mistake. In an `env` passed by the caller it is an error; in the process's
  * environment, which other programs may have set, it causes one warning.
  */
-function refuseUnknown(names: readonly string[], isHandedIn: boolean): void {
-  if (names.length > 0 && isHandedIn) throw invalid(`openStore: env: ${names[0]} is no setting`)
+function rejectUnknown(names: readonly string[], isHandedIn: boolean): void {
+  if (names.length > 0 && isHandedIn) throw invalid(`openStore: env: ${names[0]} isn't a setting`)
   for (const name of names) {
     if (warned.has(name)) continue
     warned.add(name)
-    process.emitWarning(`undertext: nothing reads ${name}; docs/configuration.md has the variables`, {
-      type: 'UndertextWarning',
-      code: 'UNDERTEXT_VARIABLE',
-    })
+    process.emitWarning(
+      `undertext: the variable ${name} isn't a setting; docs/configuration.md lists the variables`,
+      {
+        type: 'UndertextWarning',
+        code: 'UNDERTEXT_VARIABLE',
+      },
+    )
   }
 }
 
@@ -272,5 +275,5 @@ async function resolveEstimator(estimator: Estimator | string): Promise<Estimato
   if (builtIn !== undefined) return builtIn
   if (isTokenizerName(estimator)) return tokenizerEstimator(estimator)
   const names = [...ESTIMATOR_NAMES, ...TOKENIZER_NAMES].join(', ')
-  throw invalid(`openStore: the estimator of the settings must be one of ${names}, or given as an option`)
+  throw invalid(`openStore: the estimator of the settings must be one of ${names}, or passed as an option`)
 }

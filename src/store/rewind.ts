@@ -127,7 +127,7 @@ export async function rewind(
       return { done: await storage.rewind(sessionId, full, previewing), append: decision.append }
     } catch (error) {
       if (!(error instanceof RangeError)) throw error
-      throw invalid('rewind: a message is larger than a text can be')
+      throw invalid('rewind: a message is too long for a JavaScript string')
     }
   }
 
@@ -214,7 +214,7 @@ function indexOf(sessionId: string, view: readonly ViewMessage[], from: RewindPo
   if (index !== -1) return index
   throw new UndertextError('STALE_PLAN', {
     sessionId,
-    why: 'it is not visible',
+    why: "it isn't visible",
     messageIds: [String(from.beforeMessage)],
   })
 }
@@ -223,7 +223,9 @@ function indexOf(sessionId: string, view: readonly ViewMessage[], from: RewindPo
 function bodyOf(request: Request, operationId: string | undefined, keepCompactions: boolean): unknown {
   if (operationId === undefined) return undefined
   if (!isFixed(request))
-    throw invalid('rewind: operationBody must be given with an operationId and functions')
+    throw invalid(
+      'rewind: operationBody is required if operationId is given and from or append is a function',
+    )
   const body = [pointOf(request.from), messagesOf(request.append)]
   return keepCompactions ? [...body, { keepCompactions }] : body
 }

@@ -121,6 +121,6 @@ function placeOf(cursor: string, expected: string, words: number): SearchPlace {
   const { digest, place } = read(cursor) ?? {}
   const isComplete = place?.counts === undefined || place.counts.length === words + 1
   if (place === undefined || digest !== expected || !isComplete)
-    throw invalid('search: the cursor is not one of this query with these options')
+    throw invalid("search: the cursor doesn't belong to this query with these options")
   return place
 }

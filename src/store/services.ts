@@ -81,7 +81,7 @@ export class Services<S extends Storage = Storage> {
       config instanceof CompactionPreview ? config : undefined,
     )
     if (preview === undefined) return this.compactor.compact(id, readCall(config, 'compactSession'))
-    if (preview.sessionId !== id) throw invalid('compactSession: the preview is of another session')
+    if (preview.sessionId !== id) throw invalid('compactSession: the preview belongs to another session')
     return this.compactor.apply(id, preview)
   }
 
@@ -128,7 +128,7 @@ export class Services<S extends Storage = Storage> {
     return outcome
   }
 
-  /** Changes how the parts that a provider refused are shown, unless a hook vetoes it; returns the compaction's id. */
+  /** Changes how the parts that a provider rejected are shown, unless a hook vetoes it; returns the compaction's id. */
   repair(id: string, repair: Repair): Promise<string | undefined> {
     const providerOf = (session: Session): string => this.context.modelFor(session).key
     const { storage, events } = this.context

@@ -190,7 +190,7 @@ export class Store<S extends Storage = Storage> {
   /**
    * Returns the effective history in a form that is valid for a provider, and the list of repairs that were needed. The provider defaults
    * to the session's own, else "openai". Changes no row. For a model that binds its reasoning to what precedes it, reasoning that the model
-   * would refuse is left out; the system prompt and tools are assumed to be those of the last recorded request. With `at`, renders the view
+   * would reject is left out; the system prompt and tools are assumed to be those of the last recorded request. With `at`, renders the view
    * at a past moment, and the result has `moment`.
    */
   async renderHistory(
@@ -381,7 +381,7 @@ export class Store<S extends Storage = Storage> {
   async prepareRequest(sessionId: string, options: PrepareRequestOptions = {}): Promise<PreparedRequest> {
     const id = checkId(sessionId)
     const checked = check(prepareSchema, options, 'prepareRequest')
-    this.#services.compactor.refuseReentry(id)
+    this.#services.compactor.rejectReentry(id)
     return prepareRequest(this.#services, id, checked, checkPrompt(checked))
   }
 
@@ -406,16 +406,16 @@ export class Store<S extends Storage = Storage> {
   /**
    * Prepares a request, calls `call` with it, and returns its result.
    *
-   * If the provider refuses the request as too long (`readOverflow`), the limit in its error is learned, the history is reduced to 70
+   * If the provider rejects the request as too long (`readOverflow`), the limit in its error is learned, the history is reduced to 70
    * percent of the available room, and `call` is called again with the shorter request. Two more attempts may follow: one without a model
    * and with a lower target, and one with the emergency cut, each only if that step made the request smaller.
    *
-   * If the provider refuses the request for its content (docs/validity.md), a compaction of kind `repair` changes how the refused part is
-   * shown, and `call` is called again: at most three times, each with another request. A repair after which the provider refuses the same
+   * If the provider rejects the request for its content (docs/validity.md), a compaction of kind `repair` changes how the rejected part is
+   * shown, and `call` is called again: at most three times, each with another request. A repair after which the provider rejects the same
    * content is undone. If none helps, `REQUEST_REFUSED` is thrown; `originalErrorOf` returns the provider's error.
    *
    * All other errors are rethrown: rate limits, aborts, and overflows without a remedy (`auto: false`, or a history that can't get
-   * shorter). If the history got shorter and the provider still refuses, `CONTEXT_BUDGET_EXCEEDED` is thrown; `originalErrorOf` returns the
+   * shorter). If the history got shorter and the provider still rejects, `CONTEXT_BUDGET_EXCEEDED` is thrown; `originalErrorOf` returns the
    * provider's error. Throws the errors of `prepareRequest`. `call` must be safe to repeat.
    */
   async withOverflowRecovery<T>(
@@ -426,7 +426,7 @@ export class Store<S extends Storage = Storage> {
     const id = checkId(sessionId)
     if (typeof call !== 'function') throw invalid('withOverflowRecovery: call must be a function')
     const checked = check(prepareSchema, options, 'withOverflowRecovery')
-    this.#services.compactor.refuseReentry(id)
+    this.#services.compactor.rejectReentry(id)
     return withRecovery(this.#services, id, call, checked, checkPrompt(checked))
   }
 

@@ -50,7 +50,7 @@ export async function recordUsage(
       }
     : undefined
   const { result } = await report(context, session, tokens, usage, {
-    wentThrough: true,
+    wasAccepted: true,
     limit: undefined,
     billed,
     request: requestOf(billed),
@@ -84,7 +84,7 @@ export async function recordOverflow(
     const lowest = limit && { ...limit, tokens: await context.storage.learnLimit(key, model, limit) }
     return overflowResult(reading, lowest)
   }
-  const refused = { wentThrough: false, limit, billed: undefined }
+  const refused = { wasAccepted: false, limit, billed: undefined }
   const { result, learned } = await report(context, session, size, { ...request, provider }, refused)
   const lowest = limit && { ...limit, tokens: Math.min(learned[limit.kind] ?? limit.tokens, limit.tokens) }
   return overflowResult(reading, lowest, result)
@@ -95,7 +95,7 @@ async function report(
   session: Session,
   tokens: number,
   request: CheckedOverflow,
-  outcome: Pick<UsageReport, 'wentThrough' | 'limit' | 'billed' | 'request'>,
+  outcome: Pick<UsageReport, 'wasAccepted' | 'limit' | 'billed' | 'request'>,
 ): Promise<{ readonly result: UsageResult; readonly learned: LearnedTokens }> {
   const { id, estimator } = session
   const chosen = context.modelFor(session, request.provider, request.model)
@@ -148,7 +148,7 @@ export type UsageResult = {
   readonly requestId?: string
 }
 const FAR_BELOW =
-  'The provider reported less than half of what the request is estimated to hold. A server may have cut the prompt without an error (Ollama: raise num_ctx, and set contextWindows to it), the report leaves out what came from a cache (pass cacheReadTokens), or images take much less than they were estimated at.'
+  'The provider reported less than half of the tokens that the request is estimated to take. A server may have truncated the prompt without an error (Ollama: raise num_ctx, and set contextWindows to it), the report may omit cached tokens (pass cacheReadTokens), or images may take far fewer tokens than estimated.'
 
 function warningOf(
   { tokens }: UsageReport,
@@ -169,7 +169,7 @@ export function usageResult(report: UsageReport, outcome: UsageOutcome, estimato
   const { provider, model, tokens } = report
   const { recorded, before, after, estimate, requestId } = outcome
   // The size in an error doesn't belong to a successful request.
-  const warning = report.wentThrough ? warningOf(report, outcome) : undefined
+  const warning = report.wasAccepted ? warningOf(report, outcome) : undefined
   const calibration = after.calibration ?? NO_CALIBRATION
   return {
     recorded,

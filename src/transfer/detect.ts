@@ -37,8 +37,8 @@ export async function detectSource(input: Input, named?: SourceName, isAsked = f
   if ('looks' in read)
     return trusted !== undefined && read.isText ? sourceNamed(trusted) : { looks: read.looks }
   if (trusted !== undefined) return sourceNamed(trusted)
-  const beside = besideOf(read.head)
-  if (beside !== undefined) return { looks: beside }
+  const other = otherLook(read.head)
+  if (other !== undefined) return { looks: other }
   return sourceKnowing(read.head, named) ?? { looks: lookOf(read.head) }
 }
 
@@ -57,16 +57,16 @@ function sourceKnowing(head: Head, named: SourceName | undefined): Detected | un
   return source && { source }
 }
 
-function besideOf(head: Head): string | undefined {
-  for (const { isBeside } of SOURCES) {
-    const looks = isBeside?.(head)
+function otherLook(head: Head): string | undefined {
+  for (const { describeOther } of SOURCES) {
+    const looks = describeOther?.(head)
     if (looks !== undefined) return looks
   }
   return undefined
 }
 
 const SHAPES = {
-  lines: 'JSON, a value a line',
+  lines: 'JSONL',
   list: 'a JSON list',
   object: 'a JSON object',
 } as const
@@ -74,6 +74,6 @@ const SHAPES = {
 function lookOf({ shape, values }: Head): string {
   const [first] = values
   const isBare = typeof first !== 'object' || first === null
-  if (values.length === 0) return shape === 'list' ? 'an empty JSON list' : 'text that is no JSON'
-  return `${SHAPES[shape]}${isBare ? ' of bare values' : ''}, in no form that is known`
+  if (values.length === 0) return shape === 'list' ? 'an empty JSON list' : 'text that is not JSON'
+  return `${SHAPES[shape]}${isBare ? ' of plain values' : ''} in an unknown form`
 }

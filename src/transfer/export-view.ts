@@ -134,7 +134,7 @@ export const viewSchema = z
     /** Receives the changes made by a rendering. */
     onMend: functionSchema<(mend: Mend) => void>().optional(),
   })
-  .refine(({ rendered, full }) => rendered === false || !full, 'rendered and full exclude each other')
+  .refine(({ rendered, full }) => rendered === false || !full, 'rendered and full cannot be combined')
 
 /** Options of `exportView`. */
 export type ExportViewOptions = z.input<typeof viewSchema>

@@ -22,7 +22,7 @@ export async function readHead(input: Input): Promise<HeadRead> {
   if (binary !== undefined) return { looks: binary, isText: false }
   const text = bytes.toString('utf8').replace(/^\ufeff/, '')
   if (text.trim() === '')
-    return { looks: input.size > bytes.length ? 'blanks' : 'an empty file', isText: false }
+    return { looks: input.size > bytes.length ? 'only white space' : 'an empty file', isText: false }
   const isCut = input.size > bytes.length
   const lines = await valuesOfLines(bytes, isCut, input.name)
   if (lines !== undefined) {
@@ -41,7 +41,7 @@ export async function readHead(input: Input): Promise<HeadRead> {
     const values = await elementsOf(bytes, text)
     return { head: { name: input.name, shape: 'list', values } }
   }
-  return { looks: 'text that is no JSON', isText: true }
+  return { looks: 'text that is not JSON', isText: true }
 }
 
 const LISTS = [...MESSAGE_LISTS, CONVERSATION_LIST, 'chat_messages']
@@ -88,12 +88,9 @@ async function firstBytes(input: Input): Promise<Buffer> {
 
 /** The first bytes of files that aren't text. */
 const SIGNATURES: readonly (readonly [signature: string, looks: string])[] = [
-  ['SQLite format 3\0', 'a SQLite database (a store is opened with --db)'],
+  ['SQLite format 3\0', 'a SQLite database (open a store with --db)'],
   ['\x1f\x8b', 'a gzip file (unpack it first)'],
-  [
-    'PK\x03\x04',
-    'a zip archive (unpack it first; an export of ChatGPT or of Claude has a conversations.json in it)',
-  ],
+  ['PK\x03\x04', 'a zip archive (unpack it first; a ChatGPT or Claude export contains a conversations.json)'],
   ['\x28\xb5\x2f\xfd', 'a zstd file (unpack it first)'],
   ['\xff\xfe', 'text in UTF-16 (save it as UTF-8 first)'],
   ['\xfe\xff', 'text in UTF-16 (save it as UTF-8 first)'],
@@ -109,7 +106,7 @@ function looksBinary(bytes: Buffer): string | undefined {
   return bytes.includes(0) && !BEGINS_AS_JSON.test(start) ? 'a binary file' : undefined
 }
 
-const IS_LINES = /\.(?:jsonl|ndjson|jsonlines)$/i
+const JSONL_NAME = /\.(?:jsonl|ndjson|jsonlines)$/i
 
 /** Returns the values of a head whose lines are JSON values; `undefined` for one value over several lines, or if there is no JSON. */
 async function valuesOfLines(bytes: Buffer, isCut: boolean, name: string): Promise<unknown[] | undefined> {
@@ -133,7 +130,7 @@ async function valuesOfLines(bytes: Buffer, isCut: boolean, name: string): Promi
     wholeLines += 1
     for (const value of found) if (values.length < HEAD_VALUES) values.push(value)
   }
-  const isNamed = IS_LINES.test(name)
+  const isNamed = JSONL_NAME.test(name)
   if (lines === 0 || values.length === 0) {
     // One line longer than the head, or no complete line.
     const value = isNamed && first !== undefined ? partialJson(first) : undefined

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { invalid, isUndertextError, UndertextError } from '../core/errors.ts'
 import { isIterable, taken } from '../core/messages/check.ts'
-import { isObject, stringifyJson } from '../core/messages/json.ts'
+import { defined, isObject, stringifyJson } from '../core/messages/json.ts'
 import { HistoryCheck } from '../storage/records/history-check.ts'
 import {
   type EndRecord,
@@ -26,13 +26,13 @@ export type HistoryLines = AsyncIterable<HistoryLine | string> | Iterable<Histor
 export type HistoryProblem = { readonly line: number; readonly why: string }
 
 /** Errors of a single history that don't affect the others. */
-const OF_HISTORY = ['HISTORY_REFUSED', 'SESSION_EXISTS', 'ESTIMATOR_UNKNOWN'] as const
+const HISTORY_ERRORS = ['HISTORY_REFUSED', 'SESSION_EXISTS', 'ESTIMATOR_UNKNOWN'] as const
 
 /** Why a history isn't restored: a problem of its content, or a conflict with the store. */
-export type RefusedHistory = HistoryProblem & { readonly code: (typeof OF_HISTORY)[number] }
+export type RefusedHistory = HistoryProblem & { readonly code: (typeof HISTORY_ERRORS)[number] }
 
 /** A position in the lines, from which histories are read one after the other. */
-class HistoryCursor {
+export class HistoryCursor {
   readonly #lines: AsyncIterator<unknown> | Iterator<unknown>
   /** A line that was read ahead and belongs to the next record. */
   #kept: HistoryLine | undefined
@@ -40,6 +40,8 @@ class HistoryCursor {
   last = 0
   #own: unknown
   #isWhole = true
+  /** The number of the first line of the current history. */
+  #first = 0
 
   #count = 0
 
@@ -59,15 +61,20 @@ class HistoryCursor {
       if (line === undefined) return undefined
       if ('text' in line && line.text.trim() === '') continue
       this.#kept = line
+      this.#isWhole = false
+      this.#first = line.number
       return line.number
     }
+  }
+
+  async close(): Promise<void> {
+    await this.#lines.return?.()
   }
 
   /**
    * Yields the records of the history that begins here. Throws `HISTORY_REFUSED` for an invalid line, and at the end for a wrong checksum.
    */
   async *records(): AsyncGenerator<unknown, void, undefined> {
-    this.#isWhole = false
     const sum = createHash('sha256')
     for (let count = 0; ; count++) {
       const line = await this.#next()
@@ -77,7 +84,7 @@ class HistoryCursor {
       if (isEnd(value)) {
         this.#isWhole = true
         if (value.sha256 !== sum.digest('hex'))
-          throw this.#refused('its checksum is another: lines were changed')
+          throw this.#refused('its checksum does not match: lines were changed')
         yield value
         return
       }
@@ -93,7 +100,7 @@ class HistoryCursor {
       if (line === undefined) return
       const value = 'text' in line ? parse(line.text) : undefined
       if (isEnd(value)) return
-      if (isHeader(value)) return this.#keep(line)
+      if (isHeader(value) && line.number !== this.#first) return this.#keep(line)
     }
   }
 
@@ -104,7 +111,7 @@ class HistoryCursor {
       const { line, why } = error.facts
       return { code: 'HISTORY_REFUSED', line: error === this.#own ? line : first + line - 1, why }
     }
-    const code = OF_HISTORY.find((one) => one === error.code)
+    const code = HISTORY_ERRORS.find((one) => one === error.code)
     return code && { code, line: first, why: error.message }
   }
 
@@ -124,7 +131,7 @@ class HistoryCursor {
     if (isObject(given) && Number.isSafeInteger(given.number)) {
       if (typeof given.text === 'string' || typeof given.problem === 'string') return given as HistoryLine
     }
-    throw invalid(`lines[${this.#count - 1}]: must be a text, or a line as readLines yields it`)
+    throw invalid(`lines[${this.#count - 1}]: must be a string, or a line as readLines yields it`)
   }
 
   #keep(line: HistoryLine): void {
@@ -143,7 +150,7 @@ class HistoryCursor {
   #parsed(line: HistoryLine): unknown {
     if ('problem' in line) throw this.#refused(line.problem)
     const value = parse(line.text)
-    if (value === undefined) throw this.#refused('it is no JSON')
+    if (value === undefined) throw this.#refused('it is not JSON')
     return value
   }
 
@@ -289,18 +296,27 @@ async function* restored(
   { ids = [], ...options }: RestoreFromOptions,
 ): AsyncGenerator<RestoredHistory, void, undefined> {
   for (let ordinal = 0; ; ordinal++) {
-    const line = await cursor.begin()
-    if (line === undefined) return
-    const id = ids[ordinal]
-    const records = cursor.records() as AsyncIterable<HistoryRecord>
-    try {
-      const restored = await store.sessions.import(records, { ...options, ...(id !== undefined && { id }) })
-      yield { line, lastLine: cursor.last, restored }
-    } catch (error) {
-      const refused = cursor.refusal(error, line)
-      if (refused === undefined) throw error
-      await cursor.skip()
-      yield { line, lastLine: cursor.last, refused }
-    }
+    const next = await restoreNext(store, cursor, { ...options, ...defined({ id: ids[ordinal] }) })
+    if (next === undefined) return
+    yield next
+  }
+}
+
+/** Restores the next history; returns `undefined` after the last one. */
+export async function restoreNext(
+  store: Pick<Store, 'sessions'>,
+  cursor: HistoryCursor,
+  options: RestoreOptions,
+): Promise<RestoredHistory | undefined> {
+  const line = await cursor.begin()
+  if (line === undefined) return undefined
+  try {
+    const restored = await store.sessions.import(cursor.records() as AsyncIterable<HistoryRecord>, options)
+    return { line, lastLine: cursor.last, restored }
+  } catch (error) {
+    const refused = cursor.refusal(error, line)
+    if (refused === undefined) throw error
+    await cursor.skip()
+    return { line, lastLine: cursor.last, refused }
   }
 }

@@ -70,7 +70,7 @@ export class StoredEvents {
 }
 
 /** Errors of a single conversation that don't affect the others. */
-const OF_CONVERSATION: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
+const CONVERSATION_ERRORS: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   'INVALID_INPUT',
   'SESSION_EXISTS',
   'IMPORT_DIVERGED',
@@ -147,7 +147,7 @@ class FileWriter {
       const visible = session ? { visible: session.counts.visible } : {}
       return outcomeOf(sessionId, checked, { ...done, ...counts, ...visible }, skipBad)
     } catch (error) {
-      if (!isUndertextError(error) || !OF_CONVERSATION.has(error.code)) throw error
+      if (!isUndertextError(error) || !CONVERSATION_ERRORS.has(error.code)) throw error
       return outcomeOf(name, checked, { status: 'refused', why: whyOf(error), code: error.code })
     }
   }

@@ -39,7 +39,7 @@ type SpoolOptions = {
  */
 async function spool(stream: Readable, called: string, { signal, onBytes }: SpoolOptions): Promise<Spooled> {
   const folder = await mkdtemp(join(tmpdir(), 'undertext-import-')).catch((error: unknown) => {
-    throw unkept(called, error)
+    throw spoolError(called, error)
   })
   const remove = () => rm(folder, { recursive: true, force: true }).catch(() => undefined)
   let handle: FileHandle | undefined
@@ -47,12 +47,12 @@ async function spool(stream: Readable, called: string, { signal, onBytes }: Spoo
     handle = await open(join(folder, 'input'), READ_AND_WRITE, 0o600)
     await remove()
     await pipeline(stream, writerTo(handle, onBytes), { ...(signal !== undefined && { signal }) })
-    return { input: await FileInput.nameless(handle, called), remove }
+    return { input: await FileInput.fromHandle(handle, called), remove }
   } catch (error) {
     await handle?.close()
     await remove()
     if (signal?.aborted) throw new UndertextError('IMPORT_ABORTED', { file: called, imported: 0 })
-    throw unkept(called, error)
+    throw spoolError(called, error)
   }
 }
 
@@ -69,10 +69,9 @@ function writerTo(handle: FileHandle, onBytes: SpoolOptions['onBytes']): Writabl
   })
 }
 
-function unkept(file: string, error: unknown): UndertextError<'FILE_UNREADABLE'> {
+function spoolError(file: string, error: unknown): UndertextError<'FILE_UNREADABLE'> {
   const { code } = error as NodeJS.ErrnoException
-  const why = code === undefined ? 'it failed' : `the system says ${code}`
-  const detail = `it could not be put into a temporary file: ${why}. TMPDIR names the folder for these.`
+  const detail = `it could not be written to a temporary file (${code ?? 'unknown error'}). TMPDIR names the folder for such files.`
   return new UndertextError('FILE_UNREADABLE', { file, detail })
 }
 
@@ -96,7 +95,7 @@ export async function importStream(
   stream: Readable,
   { called = 'stream', onBytes, ...options }: ImportStreamOptions = {},
 ): Promise<ImportReport> {
-  if (typeof called !== 'string' || called === '') throw invalid('importStream: called must be a text')
+  if (typeof called !== 'string' || called === '') throw invalid('importStream: called must be a string')
   const checked = check(importFileSchema, { name: called, ...options }, 'importStream')
   const spooled = await spool(stream, called, { signal: checked.signal, onBytes })
   try {
@@ -108,7 +107,7 @@ export async function importStream(
 
 /** The minimum number of bytes between two reports; at 40 MB per second, about ten reports per second. */
 const STEP_BYTES = 4 * 1024 * 1024
-const MOST_STEPS = 200
+const MAX_STEPS = 200
 
 /** Reports the progress of an import by bytes, so that the calls don't depend on its speed. */
 class Progress {
@@ -123,7 +122,7 @@ class Progress {
   constructor(size: number, tell: ((progress: ImportProgress) => void) | undefined) {
     this.#size = size
     this.#onProgress = tell ?? (() => undefined)
-    this.#step = Math.max(STEP_BYTES, Math.ceil(size / MOST_STEPS))
+    this.#step = Math.max(STEP_BYTES, Math.ceil(size / MAX_STEPS))
   }
 
   begin(phase: ImportProgress['phase']): void {

@@ -2,7 +2,7 @@ import { isUndertextError, UndertextError } from '../core/errors.ts'
 import { defined } from '../core/messages/json.ts'
 import type { Session } from '../storage/storage.ts'
 import type { SessionRestore } from '../store/history/restore-session.ts'
-import { type CheckedHistory, checkHistory, restoreFrom } from './history-lines.ts'
+import { type CheckedHistory, checkHistory, HistoryCursor, restoreNext } from './history-lines.ts'
 import {
   type Done,
   type ImportedConversation,
@@ -36,12 +36,13 @@ export async function importHistories(importing: Importing): Promise<ImportedCon
     return done
   }
   onWrite()
-  const lines = new LineCursor(readLines(input.bytes()))
+  const cursor = new HistoryCursor(readLines(input.bytes()), 'importFile')
   messages = 0
   try {
     for (const [i, history] of histories.entries()) {
-      const outcome = refusalOf(history) ?? (await restoreOrFind(names[i]!, history, lines, importing))
-      for await (const _ of lines.until(history.lastLine)); // the rest after a rejection
+      const refusal = refusalOf(history)
+      if (refusal !== undefined && (await cursor.begin()) !== undefined) await cursor.skip()
+      const outcome = refusal ?? (await restoreOrFind(names[i]!, history, cursor, importing))
       done.push(historyOutcome(names[i]!, history, outcome, i))
       messages += history.counts.messages
       onMessages(messages)
@@ -50,7 +51,7 @@ export async function importHistories(importing: Importing): Promise<ImportedCon
   } catch (error) {
     throw withCount(error, path, options.signal, done)
   } finally {
-    await lines.close()
+    await cursor.close()
   }
 }
 
@@ -88,15 +89,16 @@ function historyOutcome(
 async function restoreOrFind(
   id: string,
   history: CheckedHistory,
-  lines: LineCursor,
+  cursor: HistoryCursor,
   importing: Importing,
 ): Promise<Done> {
   const { store, input } = importing
   const before = await existing(store, id)
-  const done = await restore(id, lines.until(history.lastLine), importing)
+  const done = await restore(id, cursor, importing)
   if (done.status !== 'refused' || done.code !== 'SESSION_EXISTS') return done
   // Another process created the session meanwhile, perhaps from the same history.
-  const found = before === undefined ? await restore(id, linesOfHistory(input, history), importing) : done
+  const again = (): HistoryCursor => new HistoryCursor(linesOfHistory(input, history), 'importFile')
+  const found = before === undefined ? await restore(id, again(), importing) : done
   return 'code' in found && found.code === 'SESSION_EXISTS' ? { ...found, why: historyTaken(id) } : found
 }
 
@@ -121,22 +123,19 @@ async function* linesOfHistory(
 
 async function restore(
   id: string,
-  lines: AsyncIterable<Line>,
+  cursor: HistoryCursor,
   { store, path, options }: Importing,
 ): Promise<Done> {
   const { owner, signal } = options
   try {
-    for await (const answer of restoreFrom(store, lines, {
-      ids: [id],
-      ...defined({ owner, signal }),
-    })) {
-      if ('restored' in answer) return doneOf(answer.restored)
-      const { why, code } = answer.refused
-      return { status: 'refused', why, code }
-    }
-    throw new UndertextError('FILE_CHANGED', { file: path, imported: 0 })
+    const answer = await restoreNext(store, cursor, { id, ...defined({ owner, signal }) })
+    if (answer === undefined) throw new UndertextError('FILE_CHANGED', { file: path, imported: 0 })
+    if ('restored' in answer) return doneOf(answer.restored)
+    const { why, code } = answer.refused
+    return { status: 'refused', why, code }
   } catch (error) {
     if (!isUndertextError(error, 'INVALID_INPUT')) throw error
+    await cursor.skip()
     return { status: 'refused', why: error.message, code: error.code }
   }
 }
@@ -148,28 +147,5 @@ function doneOf({ existing, messages, compactions }: SessionRestore): Done {
     messages: existing ? 0 : messages,
     existing: existing ? messages : 0,
     compactions: Array.from({ length: compactions }, (_, i) => ({ id: String(i + 1), status })),
-  }
-}
-
-class LineCursor {
-  readonly #lines: AsyncGenerator<Line, void, undefined>
-  #number = 0
-
-  constructor(lines: AsyncGenerator<Line, void, undefined>) {
-    this.#lines = lines
-  }
-
-  /** Yields the remaining lines up to and including `last`; the next call continues after it. */
-  async *until(last: number): AsyncGenerator<Line, void, undefined> {
-    while (this.#number < last) {
-      const { done, value } = await this.#lines.next()
-      if (done === true) return
-      this.#number = value.number
-      yield value
-    }
-  }
-
-  async close(): Promise<void> {
-    await this.#lines.return()
   }
 }

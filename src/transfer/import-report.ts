@@ -7,7 +7,7 @@ import type { Store } from '../store/store.ts'
 import { type FileInput, type NoteEvent, type Place, SOURCE_NAMES, type SourceName } from './source.ts'
 
 /** The reason for rejecting a conversation without any readable place. */
-export const NOTHING_READ = 'nothing of it can be read'
+export const NOTHING_READ = 'none of it can be read'
 
 /** Returns why a checked conversation isn't stored; `undefined` if it is. */
 export function refused(
@@ -52,7 +52,7 @@ const REFUSALS = 20
 function compactionsOf(outcomes: SessionImport['compactions']): ImportedCompactions {
   const count = (status: string): number => outcomes.filter((each) => each.status === status).length
   const refusals = outcomes.flatMap(({ id, status, why }) =>
-    status === 'refused' ? [{ id, why: why ?? 'it cannot be' }] : [],
+    status === 'refused' ? [{ id, why: why ?? 'the store rejected it' }] : [],
   )
   return {
     applied: count('applied'),

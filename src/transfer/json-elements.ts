@@ -99,7 +99,7 @@ class JsonSplitter {
       case 'after':
         // If a machine crashes, it may leave zeros at the end of a file.
         if (byte === 0) return at + 1
-        return this.#lose('text follows its end', at)
+        return this.#lose('there is text after its end', at)
       case 'next':
         return this.#next(byte, at)
       case 'field':
@@ -140,7 +140,7 @@ class JsonSplitter {
       return at + 1
     }
     if (byte === CLOSE_OBJECT) return this.#close(at)
-    return this.#lose('its fields are not parted by commas', at)
+    return this.#lose('its fields are not separated by commas', at)
   }
 
   #close(at: number): number {
@@ -296,9 +296,9 @@ export async function* readElements(
     isWanted,
     maxBytes,
   })
-  const isTold = (piece: Piece): boolean => piece.kind !== 'field' || isWanted(piece.key)
+  const isReported = (piece: Piece): boolean => piece.kind !== 'field' || isWanted(piece.key)
   for await (const chunk of withoutMark(bytes))
-    for (const piece of splitter.push(chunk)) if (isTold(piece)) yield elementOf(piece, maxBytes)
+    for (const piece of splitter.push(chunk)) if (isReported(piece)) yield elementOf(piece, maxBytes)
   for (const piece of splitter.finish(ENDS_WITHIN)) yield elementOf(piece, maxBytes)
 }
 
@@ -310,7 +310,7 @@ function elementOf(piece: Piece, maxBytes: number): JsonElement {
     const key = keyOf(piece.key)
     const isField = true
     if ('problem' in read) return { type: 'problem', line, isField, why: read.problem }
-    if (key === undefined) return { type: 'problem', line, isField, why: 'the name of a field is no JSON' }
+    if (key === undefined) return { type: 'problem', line, isField, why: 'the name of a field is not JSON' }
     return { type: 'field', line, key, value: read.value }
   }
   if ('problem' in read) return { type: 'problem', line, why: read.problem, ...elementIn(piece) }
@@ -354,7 +354,7 @@ function elementIn(piece: Piece | JsonElement): { readonly element?: number } {
 
 function readPiece(bytes: Raw, maxBytes: number): { readonly value: unknown } | { readonly problem: string } {
   if (bytes === undefined) return { problem: `it is longer than ${maxBytes} bytes` }
-  return isUtf8(bytes) ? readJson(bytes.toString('utf8'), true) : { problem: 'it is no UTF-8' }
+  return isUtf8(bytes) ? readJson(bytes.toString('utf8'), true) : { problem: 'it is not UTF-8' }
 }
 
 function keyOf(bytes: Raw): string | undefined {

@@ -37,7 +37,7 @@ const RETURN = 0x0d
 export const ENDS_WITHIN = 'the file ends within it'
 
 /** Why the incomplete last line of an agent's file isn't read. */
-const UNFINISHED = 'the last line is not finished: it waits for the next import'
+const UNFINISHED = 'the last line is incomplete; the next import reads it'
 
 export function placeOfLine({ line, column }: Pick<JsonLine, 'line' | 'column'>): Place {
   return { line, ...(column !== undefined && { column }) }
@@ -86,21 +86,21 @@ function isBlankBytes(chunk: Buffer, from: number, to: number): boolean {
 async function* cutLines(
   bytes: AsyncIterable<Uint8Array>,
   maxBytes: number,
-  tellsBlank: boolean,
+  includeBlank: boolean,
 ): AsyncGenerator<Line, void, undefined> {
   const open = new OpenLine(maxBytes)
   for await (const given of bytes) {
     const chunk = Buffer.from(given.buffer, given.byteOffset, given.byteLength)
     let from = 0
     for (let end = chunk.indexOf(LINE_FEED); end !== -1; end = chunk.indexOf(LINE_FEED, from)) {
-      if (!tellsBlank && open.size === 0 && isBlankBytes(chunk, from, end)) {
+      if (!includeBlank && open.size === 0 && isBlankBytes(chunk, from, end)) {
         open.pass()
         from = end + 1
         continue
       }
       open.add(chunk.subarray(from, end))
       const line = open.close(true)
-      if (tellsBlank || !('text' in line) || line.text.trim() !== '') yield line
+      if (includeBlank || !('text' in line) || line.text.trim() !== '') yield line
       from = end + 1
     }
     if (from < chunk.length) open.add(chunk.subarray(from))
@@ -148,11 +148,11 @@ export function valuesInLine(line: string, isEnded: boolean): LinePiece[] {
   }
   addPieces(pieces, line, [from, line.length], isEnded)
   if (pieces.length > 0) return pieces
-  return [{ at: 0, problem: isEnded ? 'it is no JSON, but zeros' : ENDS_WITHIN, isTorn: true }]
+  return [{ at: 0, problem: isEnded ? 'it contains only zeros' : ENDS_WITHIN, isTorn: true }]
 }
 
 /** The maximum number of pieces that aren't JSON. The rest of the line then becomes one piece, because each one costs an exception. */
-const MOST_UNREAD = 100
+const MAX_UNREAD = 100
 
 function addPieces(
   pieces: LinePiece[],
@@ -168,7 +168,7 @@ function addPieces(
     while (at < end && BETWEEN_VALUES.test(line[at]!)) at += 1
     if (at >= end) break
     const closing = closingAfter(line, at, end)
-    const isRest = closing === undefined || unread === MOST_UNREAD
+    const isRest = closing === undefined || unread === MAX_UNREAD
     const until = isRest ? end : closing
     const text = line.slice(at, until).trimEnd()
     const read = readJson(text, isEnded || end < to || closing !== undefined, at)
@@ -250,13 +250,13 @@ export function readJson(text: string, whole: boolean, at = 0): JsonRead {
     return { value: JSON.parse(text) as unknown }
   } catch (error) {
     if (error instanceof RangeError)
-      return { problem: `it is nested deeper than ${MAX_JSON_DEPTH}`, isTorn: false, isOpen: false }
+      return { problem: `it is nested more than ${MAX_JSON_DEPTH} levels deep`, isTorn: false, isOpen: false }
     // V8 reports the position together with the content there, which must not be repeated.
     const { message } = error as Error
     const [, position] = /at position (\d+)/.exec(message) ?? []
     const isOpen = /^(?:Unexpected end|Unterminated string)/.test(message) || Number(position) >= text.length
     const place = position === undefined ? '' : ` from character ${at + Number(position) + 1} on`
-    return { problem: whole ? `it is no JSON${place}` : ENDS_WITHIN, isTorn: true, isOpen }
+    return { problem: whole ? `it is not JSON${place}` : ENDS_WITHIN, isTorn: true, isOpen }
   }
 }
 
@@ -297,7 +297,7 @@ class OpenLine {
       return { number, ended, problem: `it is longer than ${this.#maxBytes} bytes` }
     return isUtf8(text)
       ? { number, ended, text: text.toString('utf8') }
-      : { number, ended, problem: 'it is no UTF-8' }
+      : { number, ended, problem: 'it is not UTF-8' }
   }
 
   #bytes(ended: boolean): Buffer {

@@ -6,7 +6,7 @@ import { canonicalJson } from '../core/messages/json.ts'
 import type { HistoryHead } from '../storage/records/records.ts'
 import type { ExportedHead, SessionPage, Storage, StoreTable } from '../storage/storage.ts'
 import { exportedRecords, exportedRows } from '../store/history/export-session.ts'
-import { discard, discardDead, newLease, staged, stagedName } from '../store/history/import/staging.ts'
+import { discard, discardAbandoned, newLease, staged, stagedName } from '../store/history/import/staging.ts'
 import { ownNames, Renaming } from '../store/history/renamed.ts'
 import {
   findingsOf,
@@ -98,16 +98,16 @@ export type MoveReport = {
   readonly notes: number
 }
 
-const MOST_PROBLEMS = 1_000
+const MAX_PROBLEMS = 1_000
 const PAGE = 500
 
 /** See `moveStore` of undertext/transfer. */
 export async function moveStorage(from: Storage, to: Storage, hooks: MoveOptions = {}): Promise<MoveReport> {
-  await discardDead(to)
+  await discardAbandoned(to)
   const counts = { copied: 0, replaced: 0, unchanged: 0, refused: 0, gone: 0, messages: 0 }
   const problems: MoveProblem[] = []
   for await (const { id, messages } of sessionsOf(from)) {
-    refuseAborted(hooks, id)
+    throwIfAborted(hooks, id)
     const outcome = await moved(id)
     counts[outcome] += 1
     if (outcome === 'copied' || outcome === 'replaced') counts.messages += messages
@@ -128,7 +128,7 @@ export async function moveStorage(from: Storage, to: Storage, hooks: MoveOptions
         return 'gone'
       const problem = problemOf(error)
       if (problem === undefined) throw error
-      if (problems.length < MOST_PROBLEMS) problems.push({ sessionId: id, ...problem })
+      if (problems.length < MAX_PROBLEMS) problems.push({ sessionId: id, ...problem })
       return 'refused'
     }
   }
@@ -144,7 +144,7 @@ async function* sessionsOf({ histories }: Storage): AsyncGenerator<SessionPage['
   } while (after !== undefined)
 }
 
-class Unmovable extends Error {
+class MoveError extends Error {
   readonly code: (typeof MOVE_PROBLEMS)[number]
 
   constructor(code: (typeof MOVE_PROBLEMS)[number], detail: string) {
@@ -154,18 +154,18 @@ class Unmovable extends Error {
 }
 
 /** Errors that concern one session; after any other error, the next session would fail too. */
-const OF_ONE_SESSION = new Set([
+const SESSION_ERRORS = new Set([
   ...['ESTIMATOR_UNKNOWN', 'HISTORY_REFUSED', 'INVALID_INPUT', 'MESSAGE_ID_TAKEN'],
   ...['SESSION_EXISTS', 'SESSION_NOT_FOUND', 'STORE_CORRUPT'],
 ])
 
 function problemOf(error: unknown): Omit<MoveProblem, 'sessionId'> | undefined {
-  if (error instanceof Unmovable) return { code: error.code, detail: error.message }
-  if (!isUndertextError(error) || !OF_ONE_SESSION.has(error.code)) return undefined
+  if (error instanceof MoveError) return { code: error.code, detail: error.message }
+  if (!isUndertextError(error) || !SESSION_ERRORS.has(error.code)) return undefined
   return { code: error.code, detail: error.message }
 }
 
-function refuseAborted({ signal }: MoveOptions, sessionId: string): void {
+function throwIfAborted({ signal }: MoveOptions, sessionId: string): void {
   if (signal?.aborted === true) throw new UndertextError('ABORTED', { sessionId })
 }
 
@@ -205,12 +205,12 @@ async function moveSession(
   const mark = await to.histories.mark(markOf(ours))
   const there = await to.session(id)
   if (there === undefined) {
-    if (mark !== undefined) throw new Unmovable('PURGED_THERE', 'its copy was purged')
+    if (mark !== undefined) throw new MoveError('PURGED_THERE', 'its copy was purged')
     await copySession(from, to, ours, undefined, hooks)
     return 'copied'
   }
   if (there.incarnation !== ours.head.session.incarnation)
-    throw new Unmovable('OTHER_SESSION', 'another conversation has its id')
+    throw new MoveError('OTHER_SESSION', 'another conversation has its id')
   const { digest } = await standingOf(to, id)
   if (digest === ours.digest) return 'unchanged'
   if (digest !== mark) throw changedThere()
@@ -218,8 +218,8 @@ async function moveSession(
   return 'replaced'
 }
 
-function changedThere(): Unmovable {
-  return new Unmovable('CHANGED_THERE', 'its copy was changed since, or was not made by a move')
+function changedThere(): MoveError {
+  return new MoveError('CHANGED_THERE', 'its copy was changed since, or was not made by a move')
 }
 
 /**
@@ -252,7 +252,7 @@ async function copySession(
     const copy = await to.histories.head(importId)
     for await (const record of exportedRows(to, copy)) stored.update(canonicalJson(record))
     if (!isSameHead(copy.head, head) || sent.digest('hex') !== stored.digest('hex'))
-      throw new Unmovable('MISMATCH', 'the copy is not equal to the original')
+      throw new MoveError('MISMATCH', 'the copy is not equal to the original')
     await requireSound(to, head, importId)
     if (!(await to.histories.publish(restoring, copied))) throw changedThere()
   })
@@ -285,13 +285,13 @@ function isSameHead(copy: HistoryHead, { session, ...rest }: HistoryHead): boole
  * The maximum number of messages of a session that is verified, which takes 1.5 KB of memory per message. A larger session is only
  * compared.
  */
-const MOST_VERIFIED = 200_000
+const MAX_VERIFIED = 200_000
 
 async function requireSound(storage: Storage, { session }: HistoryHead, id: string): Promise<void> {
-  if (session.messages > MOST_VERIFIED) return
+  if (session.messages > MAX_VERIFIED) return
   const codes = await findingsOf(storage, id)
   if (codes.length > 0)
-    throw new Unmovable('UNSOUND', `verifySession finds ${codes.join(', ')} in it; repair it first`)
+    throw new MoveError('UNSOUND', `sessions.verify reports ${codes.join(', ')}; repair it first`)
 }
 
 /** Copies the rows of a table that belong to no session; returns the number of rows written. */

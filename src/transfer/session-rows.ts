@@ -51,7 +51,9 @@ export function sessionNames(
   { session, name, prefix }: Pick<CheckedImportFile, 'session' | 'name' | 'prefix'>,
 ): string[] {
   if (session !== undefined && conversations.length > 1)
-    throw invalid(`importFile: session names one, and the file has ${conversations.length} (use prefix)`)
+    throw invalid(
+      `importFile: session names one conversation, but the file has ${conversations.length}; use prefix instead`,
+    )
   const stem = name ?? stemOf(fileName)
   return conversations.map(({ id }, i) => {
     if (session !== undefined) return session
@@ -79,10 +81,10 @@ export function otherName(
 
 /** Returns why a conversation can't have an id. */
 export function nameTaken(sessionId: string): string {
-  return `There is a session ${JSON.stringify(sessionId)} already, and it is another conversation, belongs to another owner, or says other things by now. Call this one something else, with session or prefix.`
+  return `Session ${JSON.stringify(sessionId)} already exists: it is another conversation, belongs to another owner, or has changed since. Import this one under another id, with session or prefix.`
 }
 
 /** Why a history can't have an id: it is restored completely or not at all, and never extended. */
 export function historyTaken(sessionId: string): string {
-  return `There is a session ${JSON.stringify(sessionId)} already, and it is not this history: it is another session, or this one in an older or newer state. Call this one something else, with session or prefix.`
+  return `Session ${JSON.stringify(sessionId)} already exists and differs from this history: it is another session, or this one in an older or newer state. Import the history under another id, with session or prefix.`
 }

@@ -33,7 +33,7 @@ export class FileInput implements Input {
   }
 
   /** Returns an open file without a meaningful name; `called` is its name in errors. The file is closed with the returned object. */
-  static async nameless(handle: FileHandle, called: string): Promise<FileInput> {
+  static async fromHandle(handle: FileHandle, called: string): Promise<FileInput> {
     const { size } = await handle.stat()
     return new FileInput(called, handle, size, '')
   }
@@ -46,7 +46,7 @@ export class FileInput implements Input {
       handle = await open(path, followLinks ? READ_AT_ONCE : READ_AT_ONCE | (constants.O_NOFOLLOW ?? 0))
       const stats = await handle.stat()
       if (!stats.isFile())
-        throw unreadable(path, stats.isDirectory() ? 'it is a folder.' : 'it is no regular file.')
+        throw unreadable(path, stats.isDirectory() ? 'it is a folder.' : 'it is not a regular file.')
       return new FileInput(path, handle, stats.size, resolve(path))
     } catch (error) {
       await handle?.close()
@@ -70,7 +70,7 @@ export class FileInput implements Input {
     }
   }
 
-  async beside(name: string, maxBytes: number): Promise<string | undefined> {
+  async readSibling(name: string, maxBytes: number): Promise<string | undefined> {
     if (this.name === '') return undefined
     try {
       const input = await FileInput.open(join(dirname(resolve(this.#path)), name), false)
@@ -124,8 +124,8 @@ const IS_LINK = 'it is a symbolic link.'
 const REASONS: ReadonlyMap<unknown, string> = new Map([
   ['ENOENT', 'there is no such file.'],
   ['ENOTDIR', 'there is no such file.'],
-  ['EACCES', 'it is not allowed.'],
-  ['EPERM', 'it is not allowed.'],
+  ['EACCES', 'permission denied.'],
+  ['EPERM', 'permission denied.'],
   ['EISDIR', 'it is a folder.'],
   // The path became a link between the check and the opening.
   ['ELOOP', IS_LINK],
@@ -133,7 +133,7 @@ const REASONS: ReadonlyMap<unknown, string> = new Map([
 
 function whyOf(error: unknown): string {
   const code = error instanceof Error ? (error as { readonly code?: unknown }).code : undefined
-  return REASONS.get(code) ?? (typeof code === 'string' ? `the system says ${code}.` : 'it failed.')
+  return REASONS.get(code) ?? (typeof code === 'string' ? `the system reported ${code}.` : 'it failed.')
 }
 
 function unreadable(file: string, detail: string): UndertextError<'FILE_UNREADABLE'> {
@@ -193,7 +193,7 @@ export type PlacedMessage = MessageEvent & {
 }
 
 /** The note for a message that can't be read, and is therefore stored but never sent. */
-export const UNKNOWN_FORM = 'a message of a form that is not known here'
+export const UNKNOWN_FORM = 'a message of an unknown form'
 
 /** Returns the names of an object's fields that describe its form. They are identifiers, so they contain no text of a conversation. */
 export function fieldNames(value: unknown): string[] {
@@ -245,7 +245,7 @@ export type Input = {
   /** Yields the bytes from 0 to `size`. */
   bytes(): AsyncIterable<Uint8Array>
   /** Returns the text of another file in the same folder; `undefined` if it can't be read, is a link, or is larger than `maxBytes`. */
-  beside?(name: string, maxBytes: number): Promise<string | undefined>
+  readSibling?(name: string, maxBytes: number): Promise<string | undefined>
 }
 
 export type ReadOptions = {
@@ -272,6 +272,6 @@ export type Source = {
   readonly title: string
   recognizes(head: Head): boolean
   /** Returns a description of a file from the same system that contains no conversation; `undefined` for any other file. */
-  isBeside?(head: Head): string | undefined
+  describeOther?(head: Head): string | undefined
   read(input: Input, options: ReadOptions): AsyncIterable<SourceEvent>
 }

@@ -376,7 +376,7 @@ describe('turns', () => {
     [
       'another text',
       { message: said('a1', 'no') },
-      'request.message: must have the stored text of the assistant, with only outcomes of its calls added',
+      'request.message: must equal the stored assistant message, with only outcomes of its calls added',
     ],
     [
       'a system message',

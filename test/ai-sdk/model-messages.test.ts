@@ -134,7 +134,7 @@ describe('the neutral form', () => {
         kind: 'changed',
         messageIndex: 1,
         place: '[1].content[0].output.value',
-        why: 'it is not JSON; its JSON form is kept',
+        why: "it isn't JSON, so its JSON form is kept",
       },
     ])
   })
@@ -158,7 +158,7 @@ describe('bad input', () => {
     [
       'a part that may not stand there',
       user({ type: 'reasoning', text: '' }),
-      '[0].content[0].type: must be one of text, image, file',
+      '[0].content[0].type: must be text, image or file',
     ],
     ['a text that is none', user({ type: 'text' }), '[0].content[0].text: must be a string'],
     ['binary that is no base64', user(IMAGE), '[0].content[0].image: must be base64'],
@@ -170,7 +170,7 @@ describe('bad input', () => {
     [
       'a picture that is none',
       user({ type: 'image', image: 1 }),
-      '[0].content[0].image: must be base64, bytes or an address',
+      '[0].content[0].image: must be base64, bytes or a URL',
     ],
     [
       'a file without a type',
@@ -191,9 +191,9 @@ describe('bad input', () => {
     [
       'an output of no kind',
       result({ type: 'x' }),
-      '[0].content[0].output.type: must be one of text, json, execution-denied, error-text, error-json, content',
+      '[0].content[0].output.type: must be text, json, execution-denied, error-text, error-json or content',
     ],
-    ['JSON that is none', result({ type: 'json' }), '[0].content[0].output.value: must be a JSON value'],
+    ['JSON that is none', result({ type: 'json' }), '[0].content[0].output.value: is required'],
     [
       'a picture of a tool that is none',
       result({ type: 'content', value: [{ type: 'image-data', data: '%', mediaType: 'a/b' }] }),
@@ -207,7 +207,7 @@ describe('bad input', () => {
     [
       'options that are none',
       user({ type: 'text', text: '', providerOptions: { openai: 1 } }),
-      '[0].content[0].providerOptions: must hold objects',
+      '[0].content[0].providerOptions: must contain only objects',
     ],
   ])('%s is refused', (_, given, problem) => {
     expect(problemOf(() => fromModelMessages(given))).toBe(problem)
@@ -233,14 +233,14 @@ describe('bad input', () => {
     ])
     expect(toModelMessages(read, options)).toEqual([{ role: 'user', content: [{ type: 'text', text: 'a' }] }])
     expect(notes.slice(2).map(({ kind, place, why }) => [kind, place, why])).toEqual([
-      ['not-sent', '[0].content[1]', 'it could not be read'],
-      ['not-sent', '[1].content[0]', 'it could not be read'],
+      ['not-sent', '[0].content[1]', "it couldn't be read"],
+      ['not-sent', '[1].content[0]', "it couldn't be read"],
     ])
   })
 
   it('invalid options are rejected', () => {
     expect(problemOf(() => toModelMessages([], { version: 'v9' as never }))).toBe(
-      'toModelMessages: options.version must be v2, v3 or v4',
+      'toModelMessages: options.version: must be v2, v3 or v4',
     )
   })
 })

@@ -342,7 +342,7 @@ describe('bad input', () => {
     [
       'a text in no state',
       at({ type: 'text', text: '', state: 'x' }),
-      '[0].parts[0].state: must be one of streaming, done',
+      '[0].parts[0].state: must be streaming or done',
     ],
     [
       'a file without an address',
@@ -372,7 +372,7 @@ describe('bad input', () => {
     [
       'a call in no state',
       at({ ...asked, state: 'x' }),
-      '[0].parts[0].state: must be one of input-streaming, input-available, approval-requested, approval-responded, output-available, output-error, output-denied',
+      '[0].parts[0].state: must be input-streaming, input-available, approval-requested, approval-responded, output-available, output-error or output-denied',
     ],
     [
       'a failure that says nothing',
@@ -392,7 +392,7 @@ describe('bad input', () => {
     [
       'metadata that is none',
       at({ type: 'text', text: '', providerMetadata: { a: 1 } }),
-      '[0].parts[0].providerMetadata: must hold objects',
+      '[0].parts[0].providerMetadata: must contain only objects',
     ],
   ])('%s is refused', (_, given, problem) => {
     let found: unknown

@@ -127,28 +127,36 @@ describe('what is no entry', () => {
     ['a list', [[]], 'entries[0]: must be an object'],
     ['no type', [{ uuid: 'secret' }], 'entries[0].type: must be a string'],
     ['another type', [{ type: 1 }], 'entries[0].type: must be a string'],
-    ['a function', [{ type: 'x', run: () => 0 }], 'entries[0]: holds a value of type function in an object'],
-    ['a date', [{ type: 'x', at: new Date() }], 'entries[0]: holds an object that is not plain in an object'],
+    [
+      'a function',
+      [{ type: 'x', run: () => 0 }],
+      'entries[0]: contains a value of type function in an object',
+    ],
+    [
+      'a date',
+      [{ type: 'x', at: new Date() }],
+      "entries[0]: contains an object that isn't plain in an object",
+    ],
     [
       'no number',
       [{ type: 'x', n: [Number.NaN] }],
-      'entries[0]: holds a number that is not finite at [0] in an object',
+      "entries[0]: contains a number that isn't finite at [0] in an object",
     ],
-    ['a bigint', [{ type: 'x', n: 1n }], 'entries[0]: holds a value of type bigint in an object'],
+    ['a bigint', [{ type: 'x', n: 1n }], 'entries[0]: contains a value of type bigint in an object'],
   ])('is refused with its place: %s', (_, entries, problem) => {
     expect(problemOf(() => messagesOf(entries, true))).toBe(problem)
   })
 
   it('is refused when it goes round in circles, or too deep to be kept', () => {
     expect(problemOf(() => messagesOf([cyclic], true))).toMatch(
-      /^entries\[0\]: holds nesting deeper than 1000/,
+      /^entries\[0\]: contains nesting deeper than 1000/,
     )
     const deepest = { type: 'x', deep: deep(997) }
     const message = messageOf(deepest)
     expect(messageProblem(message)).toBeUndefined()
     expect(entryOf(message)).toEqual(deepest)
     expect(problemOf(() => messagesOf([{ type: 'x', deep: deep(998) }], true))).toMatch(
-      /^entries\[0\]: holds nesting deeper than 1000/,
+      /^entries\[0\]: contains nesting deeper than 1000/,
     )
   })
 })
@@ -197,10 +205,13 @@ describe('a key', () => {
   it.each<[unknown, string]>([
     [undefined, 'key: must be an object'],
     [{ sessionId: 's' }, 'key.projectKey: must be a string'],
-    [{ projectKey: 'p' }, 'key.sessionId: must be a non-empty string'],
-    [{ projectKey: 'p', sessionId: '' }, 'key.sessionId: must be a non-empty string'],
-    [{ projectKey: 'p', sessionId: 's', subpath: '' }, 'key.subpath: must be a non-empty string, or absent'],
-    [{ projectKey: 'p'.repeat(990), sessionId: 's' }, 'key: must not be longer than 1000 characters in all'],
+    [{ projectKey: 'p' }, 'key.sessionId: must be a string'],
+    [{ projectKey: 'p', sessionId: '' }, 'key.sessionId: must not be empty'],
+    [{ projectKey: 'p', sessionId: 's', subpath: '' }, 'key.subpath: must not be empty'],
+    [
+      { projectKey: 'p'.repeat(990), sessionId: 's' },
+      'key: must not be longer than 1000 characters in total',
+    ],
   ])('is refused (%#)', (key, problem) => {
     expect(problemOf(() => transcriptOf(key))).toBe(problem)
   })

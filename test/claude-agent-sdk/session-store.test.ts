@@ -111,7 +111,7 @@ describe('append', () => {
     const bad = [asks('one'), { type: 'x', n: Number.NaN }, asks('three')]
     await expect(transcripts.append(MAIN, bad)).rejects.toMatchObject({
       code: 'INVALID_INPUT',
-      facts: { problems: 'entries[1]: holds a number that is not finite in an object' },
+      facts: { problems: "entries[1]: contains a number that isn't finite in an object" },
     })
     await expect(transcripts.append({ projectKey: 'p' } as typeof MAIN, turn())).rejects.toMatchObject({
       code: 'INVALID_INPUT',

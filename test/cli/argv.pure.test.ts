@@ -1,7 +1,7 @@
 import { Command } from 'commander'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { withoutAmbiguity } from '../../src/cli/argv.ts'
+import { unambiguousArguments } from '../../src/cli/argv.ts'
 import { addCommands, COMMANDS } from '../../src/cli/commands.ts'
 
 /** What the action of a command receives for some arguments. */
@@ -10,7 +10,7 @@ function parsed(argv: readonly string[]): { readonly operands: unknown[]; readon
   const program = programWith((operands, options) => {
     given = { operands, options }
   })
-  program.parse(withoutAmbiguity(program, argv), { from: 'user' })
+  program.parse(unambiguousArguments(program, argv), { from: 'user' })
   return given!
 }
 

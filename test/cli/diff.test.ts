@@ -77,7 +77,7 @@ it('reports that an attempt that was never in force has nothing to compare', asy
   expect(failed!.status).toBe('failed')
   const { exit, err } = await diff('failing', failed!.id)
   expect(exit).toBe(3)
-  expect(err).toContain('never came into force')
+  expect(err).toContain('was never in force')
 })
 
 describe('what others in force build on it', () => {
@@ -98,7 +98,7 @@ describe('what others in force build on it', () => {
     const now = (await diff('nested', inner!, '--now', '--json')).json
     expect(now).toMatchObject({ after: 'now', dependents: [outer], rows: { before: 8, after: 3 } })
     expect((await diff('nested', inner!)).out).toContain(
-      '1 compaction in force builds on it, left out of both sides',
+      '1 compaction in force builds on it, excluded from both sides',
     )
   })
 })

@@ -68,7 +68,7 @@ const SAMPLES: { readonly [C in ErrorCode]: readonly Failures[C][] } = {
   STORE_UNAVAILABLE: [
     { location: 'a.db', detail: 'it is a directory.' },
     { location: 'postgres://h/d', detail: 'a fork needs these messages.', advice: 'KEEP_FORKS' },
-    { location: 'postgres://h/d', detail: 'a prepared statement is lost.', advice: 'UNPREPARED' },
+    { location: 'postgres://h/d', detail: 'a prepared statement was lost.', advice: 'UNPREPARED' },
   ],
   NOT_A_STORE: [
     { location: 'a.db', detail: 'it is no SQLite database.' },
@@ -116,7 +116,7 @@ const SAMPLES: { readonly [C in ErrorCode]: readonly Failures[C][] } = {
   IMPORT_DIVERGED: [{ sessionId: 's', position: 3, why: 'x' }],
   IMPORT_ABORTED: [{ file: 'a.jsonl', imported: 1 }],
   FILE_UNREADABLE: [{ file: 'a.jsonl', detail: 'it does not exist.' }],
-  FILE_UNRECOGNIZED: [{ file: 'a.txt', looks: 'text that is no JSON' }],
+  FILE_UNRECOGNIZED: [{ file: 'a.txt', looks: 'text that is not JSON' }],
   FILE_CHANGED: [{ file: 'a.jsonl', imported: 1 }],
 }
 const CODES = Object.keys(ENDINGS) as ErrorCode[]

@@ -36,7 +36,7 @@ describe('export writes', () => {
       runCli(['export', 'older', ...argv, '--db', small.path], { cwd: small.folder, columns: 80 })
     const history = await onScreen()
     expect([history.exit, history.out]).toEqual([2, ''])
-    expect(history.err).toContain('Give -o FILE')
+    expect(history.err).toContain('Pass -o FILE')
     expect((await onScreen('--format', 'html')).exit).toBe(2)
     expect((await onScreen('--format', 'openai', '--lines')).out).toBe(HELLO)
   })
@@ -107,11 +107,11 @@ describe('export refuses', () => {
     [['--all', '-o', 'x'.repeat(300)], 5, 'has a name that is too long'],
     [['--all', '-o', 'loop'], 5, 'loop is a link that leads to itself.'],
     [['--all', '-o', ''], 2, '-o needs the name of a file.'],
-    [['--all', '-o', 'no/folder.jsonl'], 3, 'The folder of no/folder.jsonl does not exist.'],
-    [['talk', '--hidden', 'show'], 2, '--hidden applies to documents (markdown, html), and this is history.'],
-    [['talk', '--cut-outputs', '9', '--format', 'ui'], 2, '--cut-outputs applies to documents'],
+    [['--all', '-o', 'no/folder.jsonl'], 3, "The folder of no/folder.jsonl doesn't exist."],
+    [['talk', '--hidden', 'show'], 2, '--hidden applies only to documents (markdown, html), not to history.'],
+    [['talk', '--cut-outputs', '9', '--format', 'ui'], 2, '--cut-outputs applies only to documents'],
     [['talk', '--hidden', 'some', '--format', 'html'], 2, 'Allowed choices are omit, show.'],
-    [['--format', 'openai', '--rendered', 'talk'], 2, '--rendered took "talk" for a provider'],
+    [['--format', 'openai', '--rendered', 'talk'], 2, '--rendered read "talk" as its provider'],
   ])('%s', async (argv, exit, sentence) => {
     symlinkSync('loop', at('loop'))
     const before = readFileSync(small.path)

@@ -71,7 +71,7 @@ describe('a folder', () => {
       '✓ logs/: 5 files: 5 messages in 3 sessions',
       '  not recognized, and skipped: 2 files',
       '    logs/c/empty.jsonl: an empty file',
-      '    logs/c/note.json: a JSON object, in no form that is known',
+      '    logs/c/note.json: a JSON object in an unknown form',
     ])
     put('logs/c/chat.jsonl', user('one'), user('two'), user('three'))
     expect((await run('logs')).lines.slice(0, 2)).toEqual([
@@ -90,7 +90,7 @@ describe('a folder', () => {
           path: 'logs',
           files: 2,
           unrecognized: 1,
-          named: [{ path: 'logs/b.json', looks: 'a JSON object, in no form that is known' }],
+          named: [{ path: 'logs/b.json', looks: 'a JSON object in an unknown form' }],
         },
       ],
     })
@@ -101,7 +101,7 @@ describe('a folder', () => {
     put('logs/b.json', { a: 1 })
     mkdirSync(join(home, 'empty'))
     const { exit, lines } = await run('logs')
-    expect([exit, lines[0]]).toEqual([1, '✗ logs: 1 file: no conversation in any'])
+    expect([exit, lines[0]]).toEqual([1, '✗ logs: 1 file: no conversations found'])
     expect(await run('empty', '--json')).toMatchObject({
       exit: 1,
       json: { files: [], folders: [{ path: 'empty', files: 0, unrecognized: 0, named: [] }] },
@@ -113,10 +113,10 @@ describe('a folder', () => {
     put('logs/a.jsonl', user('a'), { role: 'alien' })
     const { exit, lines } = await run('logs')
     expect(exit).toBe(6)
-    expect(lines[0]).toContain('✗ logs/a.jsonl: plain messages, refused as a')
+    expect(lines[0]).toContain('✗ logs/a.jsonl: plain messages, rejected as a')
     expect(lines.slice(-2)).toEqual([
       '✓ logs/b.jsonl: plain messages, 1 message stored as b',
-      '✓ logs: 2 files: 1 message in 1 session, 1 conversation refused',
+      '✓ logs: 2 files: 1 message in 1 session, 1 conversation rejected',
     ])
     // A file that is named is recognized or refused, as ever.
     put('x.json', { a: 1 })
@@ -135,8 +135,8 @@ describe('a folder', () => {
       const again = await run('logs')
       expect([again.exit, again.err]).toEqual([0, ''])
       expect(again.lines).toEqual([
-        '✓ logs: 2 files: nothing new, 1 conversation refused before',
-        '  refused before, and unchanged since: 1 file',
+        '✓ logs: 2 files: nothing new, 1 conversation rejected before',
+        '  rejected before, and unchanged since: 1 file',
         '    logs/bad.jsonl',
       ])
       expect(await run('logs', '--json')).toMatchObject({
@@ -212,9 +212,9 @@ describe('a folder', () => {
     put('logs/z.jsonl', user('a'), { role: 'alien' })
     const { lines } = await run('logs')
     expect(lines.filter((line) => line.startsWith('✗'))).toEqual([
-      '✗ logs/z.jsonl: plain messages, refused as z: one place cannot be read; --skip-bad stores the rest',
+      '✗ logs/z.jsonl: plain messages, rejected as z: one place cannot be read; --skip-bad stores the rest',
     ])
-    expect(lines.at(-2)).toBe('  and 1 file more; --json lists all')
+    expect(lines.at(-2)).toBe('  and 1 more file; --json lists all')
   })
 
   it('takes only files of a kind with --from', async () => {
@@ -342,7 +342,7 @@ describe('a folder', () => {
     const lines = written.join('').trimEnd().split('\n')
     expect(lines).toHaveLength(202)
     expect(lines.slice(-2)).toEqual([
-      '  and 50 files more; --json lists all',
+      '  and 50 more files; --json lists all',
       '✓ logs: 250 files: 250 messages in 250 sessions',
     ])
   })

@@ -35,7 +35,7 @@ describe('import -', () => {
     await pipe(line('one'), '-')
     const { exit, lines } = await pipe(line('another'), '-')
     expect(exit).toBe(4)
-    expect(lines.at(-1)).toBe('  --session gives it another name, and --prefix does so for several')
+    expect(lines.at(-1)).toBe('  --session stores it under another id; --prefix does so for several')
     expect(await pipe(line('another'), '-', '--session', 'second')).toMatchObject({
       exit: 0,
       out: '✓ -: plain messages, 1 message stored as second\n',
@@ -98,7 +98,7 @@ describe('import -', () => {
       files: [
         {
           path: '-',
-          error: { code: 'FILE_UNRECOGNIZED', facts: { file: '-', looks: 'text that is no JSON' } },
+          error: { code: 'FILE_UNRECOGNIZED', facts: { file: '-', looks: 'text that is not JSON' } },
         },
       ],
     })

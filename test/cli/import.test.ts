@@ -23,14 +23,14 @@ it('imports what it can of several files, and its exit code tells the worst', as
   const bad = file('bad.jsonl', line('one') + line('my secret').slice(0, -4))
   const { exit, lines, err } = await run('none.jsonl', good, bad)
   expect(exit).toBe(6)
-  expect(err).toContain('none.jsonl" cannot be read: there is no such file.')
+  expect(err).toContain(`none.jsonl" can't be read: there is no such file.`)
   expect(lines.join('\n')).not.toContain('secret')
   expect(lines).toContain('✓ good.jsonl: plain messages, 2 messages stored as good')
   expect(lines).toContain('  line 2: the file ends within it')
   expect(lines).toContain(
-    '✗ bad.jsonl: plain messages, refused as bad: one place cannot be read; --skip-bad stores the rest',
+    '✗ bad.jsonl: plain messages, rejected as bad: one place cannot be read; --skip-bad stores the rest',
   )
-  expect(lines.at(-1)).toBe('3 files: 2 messages in 1 session, 1 conversation refused, 1 file not read')
+  expect(lines.at(-1)).toBe('3 files: 2 messages in 1 session, 1 conversation rejected, 1 file not read')
   expect((await run('none.jsonl', good)).exit).toBe(3)
   expect((await run(good)).lines[0]).toBe(
     '✓ good.jsonl: plain messages, nothing new in good, 2 there already',
@@ -42,19 +42,19 @@ it('points to its help where a file is not recognized', async () => {
   const page = file('page.html', '<html>')
   const path = join(folder, 'page.html')
   expect((await run(page)).err.trimEnd()).toBe(
-    `✗ "${path}" is not recognized: it looks like text that is no JSON. \`undertext help import\` lists the recognized kinds.`,
+    `✗ "${path}" isn't recognized: it looks like text that is not JSON. \`undertext help import\` lists the recognized kinds.`,
   )
 })
 
 it('offers --skip-bad only where something is left without the bad places', async () => {
   expect((await run(file('none.jsonl', 'no\n'), '--from', 'messages')).lines[0]).toBe(
-    '✗ none.jsonl: plain messages, refused as none: nothing of it can be read',
+    '✗ none.jsonl: plain messages, rejected as none: none of it can be read',
   )
   await run(file('good.jsonl', line('one')))
   const whole = (await runCli(['export', 'good'], { env: { UNDERTEXT_DB: join(folder, 'chats.db') } })).out
   const changed = await run(file('copy.jsonl', whole.replace('"one"', '"two"')), '--session', 'copy')
   expect(changed.exit).toBe(6)
-  expect(changed.lines[0]).toMatch(/^✗ copy\.jsonl: histories of undertext, refused as copy: [^;]+$/)
+  expect(changed.lines[0]).toMatch(/^✗ copy\.jsonl: histories of undertext, rejected as copy: [^;]+$/)
 })
 
 it('tells with --json what became of each file', async () => {
@@ -97,7 +97,7 @@ it('advises when the name belongs to another conversation', async () => {
   const { exit, json } = await run('b.json', '--json')
   expect(exit).toBe(4)
   const why =
-    'There is a session "talk" already, and it is another conversation, belongs to another owner, or says other things by now. Call this one something else, with session or prefix.'
+    'Session "talk" already exists: it is another conversation, belongs to another owner, or has changed since. Import this one under another id, with session or prefix.'
   expect(json).toMatchObject({
     files: [{ conversations: [{ status: 'refused', code: 'SESSION_EXISTS', why }] }],
   })

@@ -102,7 +102,7 @@ describe('doctor', () => {
       `  ${small.path} (--db)`,
       '✓ opens: 4 sessions',
       '✓ integrity_check: ok',
-      '✓ nothing is wrong',
+      '✓ no problems found',
     ])
       expect(lines).toContain(line)
     expect(lines.find((line) => line.startsWith('threshold '))!.split(/ {2,}/)).toEqual([
@@ -133,7 +133,7 @@ describe('doctor', () => {
     make(path)
     const { exit, out } = await doctor(path)
     expect(exit).toBe(1)
-    expect(out).toContain(what === 'no database' ? '✗ SQLite cannot open it' : '✗ It cannot be opened.')
+    expect(out).toContain(what === 'no database' ? "✗ SQLite can't open it" : "✗ It can't be opened.")
     expect(out).not.toContain('somebody')
     expect((await doctor(path, '--json')).json).toMatchObject({ ok: false, problems: [{ code }] })
   })

@@ -54,7 +54,9 @@ describe('log', () => {
     const { lines } = await run('log', 'talk', '--limit', '1')
     expect(lines[0]).toContain(small.compactions[1]!.runId)
     expect(lines.at(-1)).toBe('1 older run not shown')
-    expect((await run('log', 'older')).out).toBe('Messages were only appended to session older.\n')
+    expect((await run('log', 'older')).out).toBe(
+      'Messages were appended to session older; nothing else was changed.\n',
+    )
   })
 })
 
@@ -129,7 +131,7 @@ describe('undo and redo', () => {
     expect(await run('undo', 'talk', 'zzz')).toMatchObject({ exit: 3 })
     expect(await run('undo', 'older', '@')).toMatchObject({
       exit: 3,
-      err: expect.stringContaining('Session "older" has not been compacted.'),
+      err: expect.stringContaining(`Session "older" hasn't been compacted.`),
     })
   })
 
@@ -194,7 +196,7 @@ describe('undo and redo by the id of a run', () => {
     const redone = await run('redo', 'talk', runId)
     expect(redone).toMatchObject({ exit: 0, out: expect.stringMatching(/^Nothing to redo:\n/) })
     expect(redone.out.replaceAll('\n', ' ')).toContain(
-      `${id} was not undone with this run. To redo it, pass its own id to \`undertext redo\`, or the id of the run or rewind that it was undone with.`,
+      `${id} wasn't undone with this run. To redo it, pass its own id to \`undertext redo\`, or the id of the run or rewind that it was undone with.`,
     )
     expect((await run('redo', 'talk', runId, '--json')).json).toMatchObject({
       changed: false,

@@ -29,7 +29,7 @@ describe('notes', () => {
     expect(await listed('list', '--owner', 'ann')).toEqual(['Ann drinks tea.'])
     expect(await listed('--session', 'talk', '--key', 'plug')).toEqual(['The plug is loose.'])
     expect(await listed('--session', 'talk', '--limit', '1')).toEqual(['Ann drinks tea.'])
-    expect((await run('notes', '--session', 'older')).out).toBe('No note.\n')
+    expect((await run('notes', '--session', 'older')).out).toBe('No notes.\n')
   })
 
   it('finds notes by their words', async () => {
@@ -66,7 +66,7 @@ describe('notes', () => {
     })
     expect(await run('notes', 'forget', note!.id)).toMatchObject({
       exit: 0,
-      out: 'Nothing to forget: it is already out of use.\n',
+      out: 'Nothing was changed: the note is already out of use.\n',
     })
     expect(await run('notes', 'forget', note!.id, '--purge')).toMatchObject({ exit: 130, out: '' })
     expect((await run('notes', 'forget', note!.id, '--purge', '--yes', '--json')).json).toEqual({
@@ -74,7 +74,7 @@ describe('notes', () => {
     })
     expect(await run('notes', 'forget', note!.id)).toMatchObject({
       exit: 0,
-      out: 'Nothing to forget: it is already out of use.\n',
+      out: 'Nothing was changed: the note is already out of use.\n',
     })
     expect(await listed('--owner', 'ann', '--all')).toEqual([])
   })

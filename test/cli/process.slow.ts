@@ -135,5 +135,5 @@ it.skipIf(!existsSync('/dev/full'))('reports that its output cannot be written',
   })
   const code = await new Promise((resolve) => child.on('close', resolve))
   closeSync(full)
-  expect([code, stderr]).toEqual([5, 'undertext: The output cannot be written (ENOSPC).\n'])
+  expect([code, stderr]).toEqual([5, "undertext: The output can't be written (ENOSPC).\n"])
 })

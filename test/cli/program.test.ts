@@ -65,22 +65,22 @@ describe('wrong use', () => {
     [
       ['sessions', '--limit', 'x'],
       'It must be a whole number, at least 1.',
-      '`undertext help sessions` shows what there is.',
+      '`undertext help sessions` shows the usage.',
     ],
     [
       ['--db', 'x', 'sessions', '--zzzzzz'],
       "Unknown option '--zzzzzz'.",
-      '`undertext help sessions` shows what there is.',
+      '`undertext help sessions` shows the usage.',
     ],
-    [['--zzzzzz'], "Unknown option '--zzzzzz'.", '`undertext --help` shows what there is.'],
-    [['help', 'sesions'], "Unknown command 'sesions'.", '`undertext --help` shows what there is.'],
+    [['--zzzzzz'], "Unknown option '--zzzzzz'.", '`undertext --help` shows the usage.'],
+    [['help', 'sesions'], "Unknown command 'sesions'.", '`undertext --help` shows the usage.'],
     [['show', '-x'], "Unknown option '-x'.", 'An id that begins with - goes after --'],
     [['show'], "Missing required argument 'session'.", ''],
     [['show', 'a', 'b'], 'Too many arguments', ''],
     [['show', 'talk', '--from', '3', '--to', '2'], '--from 3 is after --to 2.', ''],
     [['show', 'talk', '--role', 'robot'], 'Allowed choices are system, user, assistant, tool.', ''],
     [['verify', 'talk', '--all'], 'not both', ''],
-    [['sessions', '--db', ''], '--db names no store.', ''],
+    [['sessions', '--db', ''], '--db is empty.', ''],
     [['compact', 'talk', '--dry-run', '--provider', ''], 'provider: must not be empty', ''],
     [['compact', 'talk', '--dry-run', '--stage', ''], "'--stage <name>' argument '' is invalid", ''],
   ])('%j exits with 2 and prints the reason', async (argv, why, hint) => {
@@ -121,7 +121,7 @@ describe('where the store is', () => {
     const { exit, err } = await runCli(['sessions', '--db', path])
     expect([exit, err.split('\n')[0]]).toEqual([
       5,
-      `undertext: The store ${JSON.stringify(path)} cannot be used: it cannot be read (ELOOP).`,
+      `undertext: The store ${JSON.stringify(path)} can't be used: it cannot be read (ELOOP).`,
     ])
     const { exit: found, json } = await runCli(['doctor', '--json', '--db', path])
     expect(found).toBe(1)
@@ -180,7 +180,7 @@ describe('where the store is', () => {
     })
     expect(exit).toBe(0)
     expect(err).toBe(
-      'undertext: nothing reads UNDERTEXT_THRESHHOLD; docs/configuration.md has the variables.\n',
+      'undertext: nothing reads UNDERTEXT_THRESHHOLD; docs/configuration.md lists the variables.\n',
     )
   })
 })
@@ -224,7 +224,7 @@ describe('failures', () => {
       return `${message} ${hint}`
     }
     expect(told(new UndertextError('STORE_BUSY', { waitedMs: 5 }))).not.toContain('busyTimeoutMs')
-    expect(told(new UndertextError('STORE_CORRUPT', { detail: 'X' }))).not.toContain('verifySession')
+    expect(told(new UndertextError('STORE_CORRUPT', { detail: 'X' }))).not.toContain('sessions.verify')
     const readonly = told(new UndertextError('STORE_READONLY', { verb: 'openStore' }))
     expect(readonly).toContain('is read-only. ')
     expect(readonly).not.toContain('openStore')

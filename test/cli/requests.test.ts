@@ -41,7 +41,7 @@ it('lists when, to which model, how much of the history, where the answer is, an
     requests: [{ id: ids[1] }],
     more: false,
   })
-  expect((await requests('older')).lines).toEqual(['No request is recorded.'])
+  expect((await requests('older')).lines).toEqual(['No requests are recorded.'])
 })
 
 it('shows what a model was sent, by number, by id, and by a message that it produced', async () => {

@@ -59,19 +59,19 @@ it('is interrupted while it indexes, and the next search continues', async () =>
 
 it('says why a query of very common words, or of none, has no hits', async () => {
   expect((await search(['What is the…'])).out).toBe(
-    'No message matches: all words of the query are too common to be searched for (What, is, the).\n',
+    'No messages match: all words of the query are too common to be searched for (What, is, the).\n',
   )
   expect((await search(['?'])).out).toBe(
-    'No message matches: the query has no word that can be searched for.\n',
+    'No messages match: the query has no word that can be searched for.\n',
   )
-  expect((await search(['the xylophone'])).out).toBe('No message matches.\n')
+  expect((await search(['the xylophone'])).out).toBe('No messages match.\n')
   expect((await search(['What is the…', '--json'])).json).toEqual({
     ...{ hits: [], cursor: null, complete: true, noWords: true, leftOut: ['What', 'is', 'the'] },
   })
   const notes = (...more: string[]) =>
     runCli(['notes', '--session', 'talk', '--search', 'the', ...more, '--db', small.path])
   expect((await notes()).out).toBe(
-    'No note matches: all words of the query are too common to be searched for (the).\n',
+    'No notes match: all words of the query are too common to be searched for (the).\n',
   )
   expect((await notes('--json')).json).toMatchObject({ notes: [], noWords: true, leftOut: ['the'] })
 })

@@ -63,9 +63,7 @@ it('lists sessions by their newest messages, whatever was stored or changed last
 })
 
 it('prints a hint when there are no sessions', async () => {
-  expect((await runCli(['sessions', '--search', 'xyz', '--db', small.path])).out).toBe(
-    'No session matches.\n',
-  )
+  expect((await runCli(['sessions', '--search', 'xyz', '--db', small.path])).out).toBe('No sessions match.\n')
 })
 
 it('fits a narrow terminal, and prints how to continue', async () => {
@@ -159,8 +157,8 @@ it('prints what to do when there is no store', async () => {
   const path = `${small.folder}/fresh.db`
   await (await openStore(path, { env: false })).close()
   const run = (...argv: string[]) => runCli([...argv, '--db', path])
-  expect((await run('sessions')).out).toBe('The store holds no session yet.\n')
-  expect((await run('sessions', '--archived')).out).toBe('No session is archived.\n')
+  expect((await run('sessions')).out).toBe('There are no sessions yet.\n')
+  expect((await run('sessions', '--archived')).out).toBe('No sessions are archived.\n')
   for (const argv of [
     ['show', '@'],
     ['stats', '@'],
@@ -172,7 +170,7 @@ it('prints what to do when there is no store', async () => {
     expect(await run(...argv), argv.join(' ')).toMatchObject({
       exit: 3,
       out: '',
-      err: expect.stringContaining('There is no session yet.'),
+      err: expect.stringContaining('There are no sessions yet.'),
     })
   expect((await run('verify')).out).toBe('✓ 0 sessions checked, nothing found\n')
 })

@@ -86,7 +86,7 @@ it('shows a summary whose compaction is undone as hidden', async () => {
   const { lines } = await show('talk', '--full')
   expect(lines.filter((line) => line.includes('hidden:'))).toEqual([
     expect.stringMatching(
-      new RegExp(`^── summary by ${id} · .* · hidden: its compaction ${id} is undone, ${iso(changedAt)}$`),
+      new RegExp(`^── summary by ${id} · .* · hidden: its compaction ${id} was undone, ${iso(changedAt)}$`),
     ),
   ])
   await small.change((store) => store.redoCompaction('talk', id))
@@ -179,11 +179,11 @@ it('describes rows without content, empty sessions and rewound rows', async () =
     await store.rewind('quiet', { from: 'start' })
   })
   expect((await show('bare')).lines.at(-1)).toBe('It has no messages yet.')
-  expect((await show('quiet')).lines.at(-1)).toBe('No row of the view matches; --full shows hidden ones too.')
+  expect((await show('quiet')).lines.at(-1)).toBe('No rows of the view match; --full also shows hidden rows.')
   const [taken] = await small.change((store) => store.listCompactions('quiet'))
   const { lines } = await show('quiet', '--full', '--to', '1')
   expect(lines.slice(-2)).toEqual([
-    `1 · tool · ${iso(createdAt)} · hidden: taken out by ${taken!.id}, ${iso(taken!.createdAt)}`,
+    `1 · tool · ${iso(createdAt)} · hidden: removed by ${taken!.id}, ${iso(taken!.createdAt)}`,
     '  (not sent to models)',
   ])
 })

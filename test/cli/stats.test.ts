@@ -40,7 +40,7 @@ it('draws the bar: half full, marks at 40, 60 and 80 %', async () => {
     '▴ 40.0 % target · 60.0 % warning · 80.0 % compaction due',
   ])
   expect(lines).toContain("Window: 1,000 tokens, the session's own table, entry _default.")
-  expect(lines).toContain('Answer: 0 tokens kept free, maxOutputTokens, as requested.')
+  expect(lines).toContain('Answer: 0 tokens reserved, maxOutputTokens, as requested.')
   expect(lines).toContain('Compaction: due at 800 tokens, then down to 400.')
 })
 
@@ -60,7 +60,7 @@ it('counts with the windows that an application gave to openStore, and names the
   await open({ ollama: { 'llama3.2': 32_768 } })
   expect(await windowOf()).toEqual({ tokens: 32_768, source: 'store', entry: 'llama3.2', assumed: false })
   expect((await stats('local')).lines.join(' ')).toContain(
-    'Window: 32,768 tokens, contextWindows of the settings, or as the application gave it to openStore, entry llama3.2.',
+    'Window: 32,768 tokens, contextWindows of the settings or of openStore, entry llama3.2.',
   )
   // Another application gives others; a figure of the same model replaces the earlier one.
   await open({ ollama: { 'llama3.2': 16_384 }, 'my-gateway': 65_536 })
@@ -95,7 +95,7 @@ it('tells counts and what hides', async () => {
 
 it('reports that an empty session has nothing to send', async () => {
   const { exit, lines } = await stats('empty')
-  expect([exit, lines.at(-1)]).toEqual([0, 'It has no messages, so there is nothing to send yet.'])
+  expect([exit, lines.at(-1)]).toEqual([0, 'It has no messages yet.'])
   expect((await stats('empty', '--json')).json).toMatchObject({ models: [] })
 })
 
@@ -159,12 +159,12 @@ describe('what is sent besides', () => {
     writeFileSync(bad, 'not JSON')
     expect(await stats('talk', '--tools', bad)).toMatchObject({
       exit: 6,
-      err: `undertext: ${bad} is not JSON.\n`,
+      err: `undertext: ${bad} isn't JSON.\n`,
     })
     const missing = await stats('talk', '--system-file', join(small.folder, 'none.txt'))
     expect(missing).toMatchObject({
       exit: 3,
-      err: `undertext: ${join(small.folder, 'none.txt')} does not exist.\n`,
+      err: `undertext: ${join(small.folder, 'none.txt')} doesn't exist.\n`,
     })
   })
 })

@@ -78,5 +78,5 @@ it('lists a session whose estimator is not available, without its tokens; others
   ])
   const stats = await runCli(['stats', 'talk', '--db', own])
   expect(stats.exit).toBe(5)
-  expect(stats.err).toContain('Session "talk" was counted with "mine", which is not available here.')
+  expect(stats.err).toContain(`Session "talk" was counted with "mine", which isn't available here.`)
 })

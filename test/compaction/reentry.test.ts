@@ -31,7 +31,7 @@ it('a summarizer compacts the session of another store, and that one in turn not
   const inner = await filled(async () => {
     const error = await failureOf(() => compacted(outer))
     expectFailure(error, 'COMPACTION_IN_PROGRESS')
-    expect((error as Error).message).toContain('the run in which this call was made')
+    expect((error as Error).message).toContain('the run that made this call')
     isRefused = true
     return 'Inner.'
   })

@@ -129,7 +129,6 @@ it('a run whose plans are dropped keeps nothing of them, its summaries’ texts 
   const planned = {
     snapshot: { view },
     steps: [{ id: 'c' }],
-    stagesUsed: ['summarize'],
     pending: [{ summarizer: 'm' }],
     ownTexts: new Map([['c', 'They began.']]),
     after: { tokens: 3 },
@@ -138,7 +137,6 @@ it('a run whose plans are dropped keeps nothing of them, its summaries’ texts 
   expect(withoutSteps(planned)).toEqual({
     snapshot: { view },
     steps: [],
-    stagesUsed: [],
     pending: [],
     ownTexts: new Map(),
     after: view,

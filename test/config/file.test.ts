@@ -171,8 +171,8 @@ enable_auto_summarize = false
       'threshold = 0.1\n[contextCompaction]\nthreshold = 0.2',
       /threshold is given twice/,
     ],
-    ['no TOML', 'secret = = 1', /not valid TOML \(line 1, column \d+\)/],
-    ['no JSON', '{ "secret": }', /not valid JSON/],
+    ['no TOML', 'secret = = 1', /isn't valid TOML \(line 1, column \d+\)/],
+    ['no JSON', '{ "secret": }', /isn't valid JSON/],
     ['a date', 'summaryHeader = 2020-01-01', /summaryHeader/],
     ['an undertext that is no table', 'undertext = 5\n[memory.context]\n', /undertext must be a table/],
   ])('refuses %s', async (_, text, message) => {

@@ -285,7 +285,7 @@ describe('a rendering for a model that binds reasoning', () => {
     expect(renderBoundView(later.with(3, emptied(4)), OPTIONS, newest)).toBeUndefined()
   })
 
-  it('of two answers that became neighbours only the first is in its place', () => {
+  it('of two answers that became neighbors only the first is in its place', () => {
     expect(sent([user(1), answer(2), answer(4), user(5)], facts())).toEqual([2])
   })
 

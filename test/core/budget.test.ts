@@ -149,7 +149,7 @@ describe('checkContextBudget', () => {
       )
     for (const tools of ['f', { f: 'x' }, 5])
       expect(() => checkContextBudget({ provider: 'openai', tools: tools as never })).toThrow(
-        /tools: must be a list of definitions/,
+        /tools: must be an array of definitions/,
       )
   })
 })

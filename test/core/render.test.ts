@@ -459,7 +459,9 @@ describe('contents', () => {
     const rows = [user('x', part('ai-sdk'), part('langchain'), part('undertext-unread'))]
     const { messages } = render(rows, { alsoReads: ['ai-sdk', 'undertext-unread'] })
     expect(messages).toEqual(plain(user('x', part('ai-sdk'))))
-    expect(() => render(rows, { alsoReads: 'ai-sdk' as never })).toThrow('alsoReads must be a list of texts')
+    expect(() => render(rows, { alsoReads: 'ai-sdk' as never })).toThrow(
+      'alsoReads must be an array of strings',
+    )
   })
 
   it('treats a block as the beginning after parts that only others read', () => {

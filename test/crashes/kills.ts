@@ -182,7 +182,7 @@ async function check(
 /** Nobody stands in the way, everything is in order, and the store can be worked with; the shadow does the same. */
 async function checkUsable({ shadow }: Round, store: Store, session: string, what: string): Promise<void> {
   for (const { id } of [...(await store.sessions.list()), ...(await store.sessions.list({ archived: true }))])
-    expect((await store.sessions.verify(id)).findings, `${what}: verifySession of ${id}`).toEqual([])
+    expect((await store.sessions.verify(id)).findings, `${what}: sessions.verify of ${id}`).toEqual([])
   const config = { targetTokens: 200, keepRecentTokens: 50, waitMs: 0, summarizer: slowModel(0) }
   for (const one of [store, shadow]) {
     await one.append(session, [{ role: 'user', content: 'Still there?' }])

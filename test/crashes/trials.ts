@@ -225,7 +225,7 @@ async function checkUsable(
 
 export async function checkInOrder(store: Store, what: string): Promise<void> {
   for (const { id } of await store.sessions.list())
-    expect((await store.sessions.verify(id)).findings, `${what}: verifySession of ${id}`).toEqual([])
+    expect((await store.sessions.verify(id)).findings, `${what}: sessions.verify of ${id}`).toEqual([])
 }
 
 async function outcomeOf(act: () => Promise<unknown>): Promise<string> {

@@ -16,7 +16,7 @@ const IDLE: { readonly [R in IdleReason]: string } = {
   NOTHING_TO_COMPACT: 'the history is already within the target',
   NO_PROGRESS: 'no stage found anything it may take',
   SUMMARY_FAILED: 'the summary was not accepted, and nothing else was to be done',
-  SAVES_TOO_LITTLE: 'it would save too little',
+  SAVES_TOO_LITTLE: 'it would save too few tokens',
   VETOED: 'the application said no',
 }
 

@@ -38,7 +38,7 @@ function expectAllClaims(out: string): void {
     'Every redo gave the compacted view again.',
     'The run is undone and the view is byte-identical to before.',
     'Undone a second time: nothing to do, nothing written.',
-    'verifySession finds nothing wrong.',
+    'sessions.verify finds nothing wrong.',
   ]) {
     expect(out).toContain(`✓ ${sentence}`)
   }

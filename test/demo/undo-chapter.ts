@@ -107,7 +107,7 @@ async function checkTheEnd(
   claim(
     findings.length === 0,
     findings.length === 0
-      ? 'verifySession finds nothing wrong.'
+      ? 'sessions.verify finds nothing wrong.'
       : `sessions.verify: ${glimpse(findings.map(({ code }) => code).join(', '))}.`,
   )
   say()

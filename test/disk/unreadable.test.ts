@@ -46,7 +46,7 @@ describe('a part that lacks what its type needs', () => {
     'a type nobody knows': { type: 'texu', text: CANARY },
   }
   for (const [name, part] of Object.entries(PARTS)) {
-    test(`${name}: readers receive an error, and verifySession finds it`, async () => {
+    test(`${name}: readers receive an error, and sessions.verify finds it`, async () => {
       const content = JSON.stringify([part]).replaceAll("'", "''")
       damage(`update undertext_contents set content = '${content}'
         where key = (select max(key) from undertext_messages where session = 1 and position is not null)`)

@@ -174,7 +174,7 @@ export const WRITES: Readonly<Record<string, Verb>> = {
   },
   learnLimit: (store) => store.limits.set({ provider: 'openai', model: units(200), tokens: 500 }),
   forgetLimit: (store) => store.limits.forget('openai', units(200)),
-  'verifySession with repair': (store) => store.sessions.verify('s', { repair: true }),
+  'sessions.verify with repair': (store) => store.sessions.verify('s', { repair: true }),
   'remember and forget': async (store) => {
     const { id } = await store.notes.add(units(2_000), { session: 's', key: 'k' })
     await store.notes.forget(id)

@@ -31,7 +31,7 @@ describe('conversations that Anthropic cannot have produced', () => {
       'a date in a message',
       { role: 'user', content: 'SECRET', at: new Date(0) },
       '[1]',
-      'holds an object that is not plain in an object',
+      "contains an object that isn't plain in an object",
     ],
   ])('refuses %s, and keeps it as a message of the user when lenient', (_, message, place, rule) => {
     const given = [user({ type: 'text', text: 'a' }), message] as object[]
@@ -64,7 +64,7 @@ describe('conversations that Anthropic cannot have produced', () => {
       'assistant',
       { type: 'tool_use', id: 'a', name: 'n' },
       '.input',
-      'is missing',
+      'is required',
     ],
     [
       'a result of nothing',

@@ -346,7 +346,7 @@ describe('fromAnthropic', () => {
       [assistant({ type: 'tool_use', name: 'SECRET', input: {} })],
       '[0].content[0].id: must be a string',
     ],
-    ['an input', [assistant({ type: 'tool_use', id: 'a', name: 'n' })], '[0].content[0].input: is missing'],
+    ['an input', [assistant({ type: 'tool_use', id: 'a', name: 'n' })], '[0].content[0].input: is required'],
     ['a call', [user(call('a'))], '[0].content[0]: a tool_use must be in an assistant message'],
     ['a result', [assistant(result('a'))], '[0].content[0]: a tool_result must be in a user message'],
     ['an answer', [user(result('a', { content: 7 }))], '[0].content[0].content: must be an array'],
@@ -358,12 +358,12 @@ describe('fromAnthropic', () => {
     [
       'a number',
       [{ role: 'user', content: 'SECRET', at: Number.NaN }],
-      '[0]: holds a number that is not finite in an object',
+      "[0]: contains a number that isn't finite in an object",
     ],
     [
       'a date',
       [assistant(call('a', 'n', { at: new Date(0) }))],
-      '[0]: holds an object that is not plain in an object in an object at [0] in an object',
+      "[0]: contains an object that isn't plain in an object in an object at [0] in an object",
     ],
   ])('refuses what is not %s, naming the place and not the text', (_, input, problem) => {
     expect(problemOf(() => fromAnthropic(input as never))).toBe(problem)
@@ -610,7 +610,7 @@ describe('toAnthropic', () => {
 
   it('refuses a part of an unknown type', () => {
     expect(problemOf(() => blocksSent('user', { type: 'SECRET' } as never))).toBe(
-      '[0].content[0].type: is not a part type',
+      "[0].content[0].type: isn't a part type",
     )
   })
 })

@@ -115,11 +115,11 @@ describe('fromChatMessages', () => {
       { role: 'developer', content: '' },
       '[1].role: must be system, user, assistant, tool, tool_call or tool_result',
     ],
-    ['no content', { role: 'user' }, '[1].content: must be a text or a list of parts'],
+    ['no content', { role: 'user' }, '[1].content: must be a string or an array of parts'],
     [
       'a call whose content is a number',
       { role: 'tool_call', content: 1 },
-      '[1].content: must be a text or a list of parts',
+      '[1].content: must be a string or an array of parts',
     ],
     ['an id that is a number', { role: 'user', content: '', id: 1 }, '[1].id: must be a string'],
     ['a tool that is a number', { role: 'tool_call', content: '', tool: 1 }, '[1].tool: must be a string'],
@@ -136,14 +136,14 @@ describe('fromChatMessages', () => {
     [
       'calls of OpenAI’s',
       { role: 'assistant', content: '', tool_calls: [] },
-      '[1].tool_calls: is not a field of this form (fromOpenAI reads it)',
+      "[1].tool_calls: isn't a field of this format; use fromOpenAI to read it",
     ],
     [
       'parts of another form',
       { role: 'user', content: [{ type: 'image_url' }] },
       '[1].content[0].type: is unknown (messages of another format? fromOpenAI converts them)',
     ],
-    ['arguments JSON cannot say', { role: 'tool_call', content: '', args: 1n }, '[1]: holds '],
+    ['arguments JSON cannot say', { role: 'tool_call', content: '', args: 1n }, '[1]: contains '],
   ])('refuses %s, and keeps it with lenient', (_, bad, problem) => {
     const good = { role: 'user', content: 'hello' }
     expect(problemOf(() => fromChatMessages([good, bad] as object[]))).toContain(problem)
@@ -268,10 +268,10 @@ describe('toChatMessages', () => {
 
   it('rejects unknown roles and parts', () => {
     expect(problemOf(() => toChatMessages([{ role: 'nobody', content: '' }] as never))).toBe(
-      '[0].role: must be one of system, user, assistant, tool',
+      '[0].role: must be system, user, assistant or tool',
     )
     expect(problemOf(() => toChatMessages([{ role: 'user', content: [{ type: 'x' }] }] as never))).toBe(
-      '[0].content[0].type: is unknown',
+      "[0].content[0].type: isn't a part type",
     )
   })
 

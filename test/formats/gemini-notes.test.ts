@@ -16,8 +16,8 @@ const opaque = (value: unknown): Part => ({
 
 describe('contents that Gemini cannot have produced', () => {
   it.each<[string, unknown, string, string]>([
-    ['an unknown role', { role: 'critic', parts: [] }, '.role', 'must be user or model, or absent'],
-    ['a system content', { role: 'system', parts: [] }, '.role', 'must be user or model, or absent'],
+    ['an unknown role', { role: 'critic', parts: [] }, '.role', 'must be user, model or function'],
+    ['a system content', { role: 'system', parts: [] }, '.role', 'must be user, model or function'],
     ['no content', 'SECRET', '', 'must be an object'],
     ['parts that are none', { role: 'user', parts: 'SECRET' }, '.parts', 'must be an array'],
   ])('refuses %s, and keeps it as a message of the user when lenient', (_, content, where, rule) => {
@@ -37,14 +37,14 @@ describe('contents that Gemini cannot have produced', () => {
 
   it.each<[string, 'user' | 'model', unknown, string, string]>([
     ['no part', 'user', 'SECRET', '', 'must be an object'],
-    ['an empty part', 'user', {}, '', `must hold one of ${HELD}`],
-    ['a part that only tells', 'model', { thought: true }, '', `must hold one of ${HELD}`],
+    ['an empty part', 'user', {}, '', `must have one of ${HELD}`],
+    ['a part that only tells', 'model', { thought: true }, '', `must have one of ${HELD}`],
     [
       'a part of two things',
       'model',
       { text: 'SECRET', functionCall: { name: 'f' } },
       '',
-      `must hold only one of ${HELD}`,
+      `must have only one of ${HELD}`,
     ],
     ['a text of a number', 'user', { text: 7 }, '.text', 'must be a string'],
     ['a thought perhaps', 'model', { text: 'SECRET', thought: 'yes' }, '.thought', 'must be true or false'],
@@ -129,7 +129,7 @@ describe('contents that Gemini cannot have produced', () => {
     [{ contents: 'SECRET' }, 'contents: must be an array'],
     [{ contents: [], systemInstruction: 7 }, 'systemInstruction: must be an object'],
     [{ contents: [], systemInstruction: { parts: 7 } }, 'systemInstruction.parts: must be an array'],
-    [{ contents: [], systemInstruction: ['a', {}] }, `systemInstruction[1]: must hold one of ${HELD}`],
+    [{ contents: [], systemInstruction: ['a', {}] }, `systemInstruction[1]: must have one of ${HELD}`],
   ])('refuses %j', (input, problem) => {
     expect(failureOf(() => fromGemini(input as never))).toBe(problem)
   })
@@ -233,7 +233,7 @@ describe('what is reported', () => {
         kind: 'not-sent',
         messageIndex: 1,
         place: '[1].content[0]',
-        why: 'a system instruction holds text only',
+        why: 'a system instruction can only contain text',
       },
     ])
   })

@@ -251,7 +251,7 @@ describe('fromLangChain', () => {
     [
       'a content of another kind',
       { type: 'human', content: 3 },
-      '[0].content: must be a text or a list of blocks',
+      '[0].content: must be a string or an array of blocks',
     ],
     ['a block that is none', { type: 'human', content: ['a'] }, '[0].content[0]: must be an object'],
     [
@@ -277,7 +277,7 @@ describe('fromLangChain', () => {
     [
       'a call without arguments',
       { type: 'ai', content: '', tool_calls: [{ name: 'f', id: 'c' }] },
-      '[0].tool_calls[0].args: is missing',
+      '[0].tool_calls[0].args: is required',
     ],
     [
       'a block of a call without a name',
@@ -290,7 +290,7 @@ describe('fromLangChain', () => {
     [
       'what JSON cannot say',
       { type: 'human', content: [{ type: 'text', text: 'a', n: 1n }] },
-      '[0].content[0]: holds',
+      '[0].content[0]: contains',
     ],
   ])('refuses %s, and keeps it with lenient', (_, message, problem) => {
     expect(problemOf(() => fromLangChain([message]))).toContain(problem)

@@ -543,7 +543,7 @@ describe.each(WIRES.map((wire) => [wire.name, wire] as const))('for %s', (_, { o
         ({ id }) => id,
       ),
     )
-    // A message that is gone leaves its neighbours, which may be merged.
+    // A message that is gone leaves its neighbors, which may be merged.
     const own = mends.filter(({ kind }) => kind !== 'merged' && kind !== 'assistant-added')
     expect(own.filter(({ messageId }) => !mended.has(messageId))).toEqual([])
     if (mend !== undefined) expect(own.map(({ kind }) => kind)).toContain(mend)

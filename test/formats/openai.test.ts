@@ -378,7 +378,11 @@ describe('fromOpenAI', () => {
       [{ role: 'assistant', function_call: { arguments: '' } }],
       '[0].function_call.name: must be a string',
     ],
-    ['json', [{ role: 'user', content: 'SECRET', at: 1n }], '[0]: holds a value of type bigint in an object'],
+    [
+      'json',
+      [{ role: 'user', content: 'SECRET', at: 1n }],
+      '[0]: contains a value of type bigint in an object',
+    ],
   ])('refuses what is not %s, naming the place and not the text', (_, input, problem) => {
     expect(problemOf(() => fromOpenAI(input as never))).toBe(problem)
   })
@@ -605,7 +609,7 @@ describe('toOpenAI', () => {
   it('refuses a part of an unknown type', () => {
     for (const role of ['user', 'assistant'] as const) {
       expect(problemOf(() => toOpenAI([{ role, content: [{ type: 'SECRET' }] } as never]))).toBe(
-        '[0].content[0].type: is not a part type',
+        "[0].content[0].type: isn't a part type",
       )
     }
   })

@@ -113,7 +113,7 @@ const remove =
 
 // Compactions by number: 0 deduplicates, 1 was undone, 2 is in force, 3 rewinds and is undone.
 const FORGERIES: Readonly<Record<string, Forgery>> = {
-  'no header': [remove('header', 0), /begins with its header/],
+  'no header': [remove('header', 0), /begin with its header/],
   'a header twice': [
     (list) => {
       list.splice(1, 0, { ...list[0] })
@@ -121,10 +121,10 @@ const FORGERIES: Readonly<Record<string, Forgery>> = {
     },
     /one header/,
   ],
-  'another format': [change('header', 0, () => ({ format: 'x' })), /no history of undertext/],
+  'another format': [change('header', 0, () => ({ format: 'x' })), /isn't an undertext history/],
   'a later version': [
     change('header', 0, () => ({ version: 3 })),
-    /version 3 of the format, and this package reads version 1/,
+    /version 3 of the format, but this package reads version 1/,
   ],
   'a record of no type': [change('audit', 0, () => ({ type: CANARY })), /its type is unknown/],
   'a record that is a list': [
@@ -147,7 +147,7 @@ const FORGERIES: Readonly<Record<string, Forgery>> = {
       patchAt(list, 1, () => ({ messages: 1 }))
       return at(list, 'compaction', 1)
     },
-    /rows that the session does not have/,
+    /rows that the session doesn't have/,
   ],
   'a session behind a compaction': [
     (list) => {
@@ -172,9 +172,12 @@ const FORGERIES: Readonly<Record<string, Forgery>> = {
       list.splice(-1, 0, record!)
       return list.findIndex(({ compaction }) => compaction === record!.id)
     },
-    /its compaction is not there/,
+    /its compaction is missing/,
   ],
-  'two compactions of one id': [change('compaction', 1, (_, l) => ({ id: idOf(l, 0) })), /of its id already/],
+  'two compactions of one id': [
+    change('compaction', 1, (_, l) => ({ id: idOf(l, 0) })),
+    /with its id already exists/,
+  ],
   'a kind that is none': [change('compaction', 0, () => ({ kind: 'x' })), /kind/],
   'a status that is none': [change('compaction', 0, () => ({ status: 'x' })), /status/],
   'a range backwards': [
@@ -190,7 +193,7 @@ const FORGERIES: Readonly<Record<string, Forgery>> = {
         ],
       },
     })),
-    /in order/,
+    /ordered/,
   ],
   'ranges that overlap': [
     change('compaction', 2, () => ({
@@ -201,11 +204,11 @@ const FORGERIES: Readonly<Record<string, Forgery>> = {
         ],
       },
     })),
-    /in order/,
+    /ordered/,
   ],
   'a range behind the log': [
     change('compaction', 2, () => ({ hides: { positions: [[8, 99]] } })),
-    /rows that the session does not have/,
+    /rows that the session doesn't have/,
   ],
   'another number of rows': [change('compaction', 2, () => ({ rowsHidden: 3 })), /rowsHidden/],
   'a row hidden twice at once': [
@@ -218,27 +221,27 @@ const FORGERIES: Readonly<Record<string, Forgery>> = {
   ],
   'a row that it inserts itself hidden': [
     change('compaction', 2, (r) => ({ hides: { ...r.hides, inserted: [r.inserts] }, rowsHidden: 3 })),
-    /the row it inserts/,
+    /the row that it inserts/,
   ],
   'a row of a later one covered': [
     changeHead('compaction', 1, (r, l) => ({
       hides: { ...r.hides, inserted: [l[at(l, 'compaction', 2)]!.inserts] },
       rowsHidden: r.rowsHidden! + 1,
     })),
-    /a row of a later one/,
+    /that a later one inserts/,
   ],
   'a row of one not in force covered': [
     changeHead('compaction', 2, (r, l) => ({
       hides: { ...r.hides, inserted: [l[at(l, 'compaction', 1)]!.inserts] },
       rowsHidden: r.rowsHidden! + 1,
     })),
-    /hides a row of one that is not/,
+    /by one that isn't in force/,
   ],
   'a place of an inserted row that is another': [
     changeHead('compaction', 3, (r) => ({
       hides: { ...r.hides, inserted: r.hides!.inserted!.map(([anchor, ordinal]) => [anchor - 1, ordinal]) },
     })),
-    /another place/,
+    /wrong place/,
   ],
   'one row inserted by two': [
     changeHead('compaction', 2, () => ({ inserts: [9, 1] })),
@@ -253,13 +256,16 @@ const FORGERIES: Readonly<Record<string, Forgery>> = {
   'an attempt that inserted': [change('compaction', 1, () => ({ status: 'failed' })), /never in force/],
   'a run undone by another entry': [
     changeHead('compaction', 1, () => ({ undoneWithRun: 1 })),
-    /undo of a run/,
+    /record of an undone run/,
   ],
   'a run undone by an entry that is not there': [
     changeHead('compaction', 1, () => ({ undoneWithRun: 99 })),
-    /undo of a run/,
+    /record of an undone run/,
   ],
-  'a run undone and in force': [change('compaction', 2, () => ({ undoneWithRun: 1 })), /for undone ones/],
+  'a run undone and in force': [
+    change('compaction', 2, () => ({ undoneWithRun: 1 })),
+    /requires the status undone/,
+  ],
   'a missing part that a compaction refers to': [
     (list) => {
       const { message } = list[at(list, 'compaction')]!.requires![0]!
@@ -270,11 +276,11 @@ const FORGERIES: Readonly<Record<string, Forgery>> = {
   ],
   'a missing row that a compaction refers to': [
     changeSeenAtEnd('compaction', 0, () => ({ requires: [{ message: 'nobody', part: 0 }] })),
-    /refers to a row/,
+    /refers to a missing row/,
   ],
   'an audit of a compaction that is not there': [
     change('audit', 0, () => ({ compaction: 'nobody' })),
-    /compaction is not there/,
+    /compaction is missing/,
   ],
   'an endless audit': [change('audit', 0, () => ({ detail: { long: 'x'.repeat(20_000) } })), /longer than/],
   'figures of a model twice': [
@@ -283,14 +289,14 @@ const FORGERIES: Readonly<Record<string, Forgery>> = {
       list.splice(index, 0, { ...list[index]! })
       return index + 1
     },
-    /one like it/,
+    /duplicates an earlier record/,
   ],
   'a measurement of a later view': [change('measurement', 0, () => ({ viewEpoch: 1_000 })), /viewEpoch/],
   'an operation on what is not there': [change('operation', 0, () => ({ positions: [99] })), /positions/],
-  'a note that an earlier one replaced': [change('note', 1, () => ({ replacedBy: 1 })), /later one/],
-  'two notes of a key in use': [change('note', 1, () => ({ key: 'a' })), /one like it/],
+  'a note that an earlier one replaced': [change('note', 1, () => ({ replacedBy: 1 })), /later note/],
+  'two notes of a key in use': [change('note', 1, () => ({ key: 'a' })), /duplicates an earlier record/],
   'notes out of order': [change('note', 1, () => ({ no: 1 })), /order of their numbers/],
-  'a source without its session': [change('note', 0, () => ({ source: 'm' })), /a message and its session/],
+  'a source without its session': [change('note', 0, () => ({ source: 'm' })), /given together/],
   'a position left out': [
     (list) => {
       const index = at(list, 'message', 6)
@@ -309,9 +315,9 @@ const FORGERIES: Readonly<Record<string, Forgery>> = {
   ],
   'an id of the form of ours': [
     change('message', 0, (_, l) => ({ id: `${l[1]!.incarnation}:1` })),
-    /form of the session/,
+    /form of the ids/,
   ],
-  'an id twice': [change('message', 1, () => ({ id: 'own' })), /of its id already/],
+  'an id twice': [change('message', 1, () => ({ id: 'own' })), /with its id already exists/],
   'a role that is none': [change('message', 0, () => ({ role: CANARY })), /role/],
   'a content that is none': [
     change('message', 0, () => ({ content: [{ type: CANARY }] })),
@@ -325,29 +331,32 @@ const FORGERIES: Readonly<Record<string, Forgery>> = {
   'bytes named twice': [change('message', 3, (r) => ({ bytes: [...r.bytes!, [0, -1]] })), /base64/],
   'a tag that is missing': [
     change('message', 7, () => ({ condenseParent: undefined })),
-    /condenseParent is not/,
+    /condenseParent doesn't match/,
   ],
   'a tag of another compaction': [
     change('message', 7, (_, l) => ({ condenseParent: idOf(l, 1) })),
-    /condenseParent is not/,
+    /condenseParent doesn't match/,
   ],
   'a tag too many': [
     change('message', 0, (_, l) => ({ truncationParent: idOf(l, 3) })),
-    /truncationParent is not/,
+    /truncationParent doesn't match/,
   ],
   'a summary that is not retired': [
     change('summary', 0, (r) => ({ retired: r.retired === true ? undefined : true })),
-    /retired is not/,
+    /retired doesn't match/,
   ],
   'a summary of another compaction': [
     change('summary', 0, (_, l) => ({ compaction: idOf(l, 0) })),
-    /does not insert it/,
+    /doesn't insert it/,
   ],
   'a summary somewhere else': [
     change('summary', 0, () => ({ anchor: 3 })),
     /follow the message of its anchor/,
   ],
-  'a summary that is a marker': [change('summary', 0, () => ({ type: 'marker' })), /inserts no such row/],
+  'a summary that is a marker': [
+    change('summary', 0, () => ({ type: 'marker' })),
+    /inserts a row of another kind/,
+  ],
   'a summary left out': [
     (list) => {
       list.splice(at(list, 'summary'), 1)
@@ -361,11 +370,11 @@ const FORGERIES: Readonly<Record<string, Forgery>> = {
   ],
   'a replacement by nobody': [
     change('replacement', 0, () => ({ compaction: 'nobody' })),
-    /compaction is not there/,
+    /compaction is missing/,
   ],
   'a replacement of a part that is not there': [
     change('replacement', 0, () => ({ part: 5 })),
-    /does not have that part/,
+    /doesn't have that part/,
   ],
   'an original shown by no rewind': [change('replacement', 0, () => ({ text: null })), /only a rewind/],
   'a replacement twice': [
@@ -374,7 +383,7 @@ const FORGERIES: Readonly<Record<string, Forgery>> = {
       list.splice(index, 0, { ...list[index]! })
       return index + 1
     },
-    /in order/,
+    /ordered/,
   ],
   'a replacement left out': [
     (list) => {
@@ -389,7 +398,7 @@ const FORGERIES: Readonly<Record<string, Forgery>> = {
       list.pop()
       return list.length - 1
     },
-    /ends/,
+    /end record is missing/,
   ],
   'something behind the end': [
     (list) => {
@@ -411,7 +420,7 @@ const FORGERIES: Readonly<Record<string, Forgery>> = {
       patchAt(list, at(list, 'message', 4), () => ({ condenseParent: idOf(list, 2) }))
       return list.length - 1
     },
-    /verifySession finds PARTED_PAIR/,
+    /sessions.verify reports PARTED_PAIR/,
   ],
 }
 

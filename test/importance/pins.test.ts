@@ -110,7 +110,7 @@ describe('a pinned message stays, whole [F2-02]', () => {
           if (group.includes(name)) expect(visible).toEqual(expect.arrayContaining(group))
         }
         expect((await store.sessions.verify('s')).findings).toEqual([])
-        // Nothing has to be made up for a provider; neighbours of one role may have to be joined.
+        // Nothing has to be made up for a provider; neighbors of one role may have to be joined.
         const { mends } = await store.renderHistory('s', { provider: 'openai' })
         expect(mends.filter(({ kind }) => kind !== 'merged')).toEqual([])
         await store.close()

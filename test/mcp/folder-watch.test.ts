@@ -73,7 +73,7 @@ it('reports what does not pass once, and tries again only when the file changes'
   appendFileSync(file, 'y')
   await until(() => imports() === 4)
   await sleep(100)
-  expect(lines).toEqual(['a.jsonl was not imported (SESSION_EXISTS): why'])
+  expect(lines).toEqual(["a.jsonl wasn't imported (SESSION_EXISTS): why"])
   await watch.end()
 })
 
@@ -101,7 +101,7 @@ it('reports once the lines of the places that were left out', async () => {
   await until(() => imports() === 1)
   appendFileSync(file, 'y')
   await watch.end()
-  expect(lines).toEqual(['a.jsonl: left out, line 3, column 5: why', 'a.jsonl: left out, line 4: a crash'])
+  expect(lines).toEqual(['a.jsonl: skipped, line 3, column 5: why', 'a.jsonl: skipped, line 4: a crash'])
 })
 
 it('reports what fails unexpectedly once, and goes on', async () => {
@@ -128,5 +128,7 @@ it('reports what fails unexpectedly once, and goes on', async () => {
   await until(() => imports === 2)
   await watch.end()
   expect(imports).toBe(3)
-  expect(lines).toEqual([`${folder} was not looked through (RangeError); it is tried again within a minute.`])
+  expect(lines).toEqual([
+    `${folder} could not be scanned (RangeError); the next attempt follows within a minute.`,
+  ])
 })

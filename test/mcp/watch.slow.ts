@@ -125,7 +125,7 @@ describe('a watched folder', () => {
     const lines = server.errors().trimEnd().split('\n')
     expect(lines.length).toBe(1)
     expect(lines[0]).toMatch(
-      /^undertext mcp: .*bad\.jsonl: left out, line 2: it is no JSON from character 17 on; the agent skips it too$/m,
+      /^undertext mcp: .*bad\.jsonl: skipped, line 2: it is not JSON from character 17 on; the agent skips it too$/m,
     )
     expect(lines[0]).not.toContain('secret')
   })

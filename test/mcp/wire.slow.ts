@@ -176,11 +176,11 @@ describe('the end', () => {
   it('is an error before the first message when something is wrong', async () => {
     const cases: readonly (readonly [argv: readonly string[], path: string, exit: number, says: string])[] = [
       [[], '/no/such/store.db', 3, 'There is no store'],
-      [['--watch', '/tmp'], db, 2, 'Add --allow import'],
+      [['--watch', '/tmp'], db, 2, '--watch requires --allow import'],
       [['--allow', 'import', '--watch', '/no/such/folder'], db, 3, 'There is no folder'],
       [['--allow', 'everything'], db, 2, 'Allowed choices'],
       [['--max-tokens', '10'], db, 2, 'at least 300'],
-      [['--json'], db, 2, '--json does not apply'],
+      [['--json'], db, 2, "--json doesn't apply"],
     ]
     for (const [argv, path, exit, says] of cases) {
       const raw = new Raw(argv, path)
@@ -209,7 +209,7 @@ it('serves a store whose file cannot be written, and reports what is not in the 
     HELLO + call(2, 'search_history', { query: 'kettle' }) + call(3, 'get_view', { session_id: 'talk' }),
   )
   expect([await raw.ended(), raw.err]).toEqual([0, ''])
-  expect(raw.answers.find(({ id }) => id === 2)?.result?.content?.[0]?.text).toContain('not in the index')
+  expect(raw.answers.find(({ id }) => id === 2)?.result?.content?.[0]?.text).toContain("aren't indexed yet")
   expect(raw.answers.find(({ id }) => id === 3)?.result?.content?.[0]?.text).toContain(
     'Does the kettle work?',
   )

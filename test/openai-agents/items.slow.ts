@@ -222,12 +222,12 @@ describe('fromAgentItems', () => {
 
   it.each([
     [7, '[0]: must be an object'],
-    [{}, '[0].role: must be one of system, user, assistant'],
-    [{ role: 'tool', content: 'x' }, '[0].role: must be one of system, user, assistant'],
+    [{}, '[0].role: must be system, user or assistant'],
+    [{ role: 'tool', content: 'x' }, '[0].role: must be system, user or assistant'],
     [{ role: 'user' }, '[0].content: must be an array'],
     [{ role: 'system', content: [] }, '[0].content: must be a string'],
-    [{ role: 'assistant', content: [] }, '[0].status: must be one of in_progress, completed, incomplete'],
-    [{ type: 'image_generation_call' }, '[0].type: is not a type of an item'],
+    [{ role: 'assistant', content: [] }, '[0].status: must be in_progress, completed or incomplete'],
+    [{ type: 'image_generation_call' }, "[0].type: isn't an item type"],
     [{ type: 'function_call', name: 'f', arguments: '{}' }, '[0].callId: must be a string'],
     [{ type: 'function_call', callId: 'c', name: 'f', arguments: {} }, '[0].arguments: must be a string'],
     [
@@ -240,7 +240,7 @@ describe('fromAgentItems', () => {
     ],
     [
       { role: 'user', content: [{ type: 'image_url' }] },
-      '[0].content[0].type: must be one of input_text, input_image, input_file, audio',
+      '[0].content[0].type: must be input_text, input_image, input_file or audio',
     ],
     [
       {
@@ -277,7 +277,7 @@ describe('fromAgentItems', () => {
     ],
     [
       { type: 'unknown', providerData: { at: new Date(0) } },
-      '[0]: holds an object that is not plain in an object in an object',
+      "[0]: contains an object that isn't plain in an object in an object",
     ],
   ])('refuses %j', (item, problem) => {
     expect(problemOf(item)).toBe(problem)
@@ -352,7 +352,7 @@ describe('lenient', () => {
       },
     ])
     expect(notes).toStrictEqual([
-      { kind: 'unread', messageIndex: 0, place: '[0].type', why: 'is not a type of an item' },
+      { kind: 'unread', messageIndex: 0, place: '[0].type', why: "isn't an item type" },
       { kind: 'unread', messageIndex: 1, place: '[1].content[1].image', why: 'must be base64' },
     ])
     const sent = written(messages)

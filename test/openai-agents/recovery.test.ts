@@ -193,7 +193,7 @@ it('owner, provider and model are recorded without a model that recovers, and ne
 
 it('refuses what is neither a model nor a provider of models', async () => {
   await using store = await openStore(':memory:')
-  expect(() => sessionOf(store).recovering({} as never)).toThrow('must be a model or a provider of models')
+  expect(() => sessionOf(store).recovering({} as never)).toThrow('must be a model or a model provider')
 })
 
 it('a session compacts after a turn by default once usage has reached the threshold', async () => {

@@ -58,14 +58,14 @@ describe('a preview that others get in the way of', () => {
     const { summarizer } = disturbed(async () => {
       await other.sessions.purge('s')
       // Its rows take the place of those that went, so what was planned before would read these.
-      await other.append('t', turnOf('of another session', 1))
+      await other.append('t', turnOf('belongs to another session', 1))
       for (let turn = 1; turn <= 20; turn++) await other.append('s', turnOf('anew', turn))
     })
     const preview = await store.previewCompaction('s', { ...config, summarizer })
     const log = (await store.getMessages('s')).map(({ id }) => id)
     expect(preview!.compacted).toBe(true)
     for (const { hides } of preview!.compactions) expect(log).toEqual(expect.arrayContaining([...hides]))
-    expect(JSON.stringify(preview)).not.toContain('of another session')
+    expect(JSON.stringify(preview)).not.toContain('belongs to another session')
     expect(await store.compactSession('s', preview!)).toMatchObject({ compacted: true })
   })
 })

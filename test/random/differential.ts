@@ -637,7 +637,7 @@ async function checkOwn(store: Store, index: number): Promise<void> {
   if ((await store.getContextStats(SESSION)) === null) return
   const { findings } = await store.sessions.verify(SESSION)
   // A result may come after a rewind hid its call; that is no damage.
-  expect(findings, `verifySession after step ${index}`).toEqual([])
+  expect(findings, `sessions.verify after step ${index}`).toEqual([])
   await checkOpenCalls(store, index)
 }
 

@@ -41,7 +41,7 @@ describe('make_room up to a position', () => {
     const answer = await upTo(20)
     expect(await visible()).toEqual([1, 2, 3, 4, 5, undefined, ...from(21)])
     expect(answer.text).toContain(
-      'Position 5 stays, because it is pinned. To hide what is before it, pass upToPosition 4.',
+      'Position 5 stays, because it is pinned. To hide the messages before it, pass upToPosition 4.',
     )
     await upTo(4)
     expect(await visible()).toEqual([undefined, 5, undefined, ...from(21)])

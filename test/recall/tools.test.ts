@@ -117,7 +117,7 @@ describe.each(ENGINES)('on %s', (_, open) => {
     expect(seen.toSorted()).toEqual(expected.toSorted())
   })
 
-  it('reads a message with its neighbours, and on in both directions', async () => {
+  it('reads a message with its neighbors, and on in both directions', async () => {
     const answer = await readLog(store, 's', { position: 8, before: 1, after: 1 })
     expect(answer.pieces.map(({ position }) => position)).toEqual([7, 8, 9])
     expect(answer.pieces[1]!.passages[0]!.text).toBe('Station 1 is fine.')
@@ -176,7 +176,7 @@ describe.each(ENGINES)('on %s', (_, open) => {
     for (const session of ['foreign', 'absent'])
       expect(await readLog(store, wide, { session, position: 1 })).toMatchObject({
         problem: 'INVALID_INPUT',
-        text: 'There is no such session among those that may be read. Take it from an answer of search_history.',
+        text: 'No session with this id may be read. Take the id from an answer of search_history.',
       })
     const listed = await searchLog(store, { session: 's', sessions: ['other'] }, { query })
     expect(listed.text).toContain('Thursday')

@@ -73,7 +73,7 @@ describe('a recorded request', () => {
     expect(await store.requests.get('s', id)).toMatchObject({ matches: true, renderer: 0 })
   })
 
-  it('is found damaged by verifySession when a blob has lost references', async () => {
+  it('is found damaged by sessions.verify when a blob has lost references', async () => {
     await ask('Hi')
     await ask('Again')
     damaged('update undertext_blobs set reference_count = 1')

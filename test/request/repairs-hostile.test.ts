@@ -83,9 +83,9 @@ describe('a refusal of one part', () => {
     expect(sent).toHaveLength(3)
     expect((await contents())[0]).toEqual([
       { type: 'text', text: 'See.' },
-      { type: 'text', text: '[image: the provider refused it]' },
+      { type: 'text', text: '[image: the provider rejected it]' },
       image('good'),
-      { type: 'text', text: '[image: the provider refused it]' },
+      { type: 'text', text: '[image: the provider rejected it]' },
     ])
   })
 

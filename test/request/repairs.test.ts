@@ -97,7 +97,7 @@ describe('a refusal of the content', () => {
         at === 2
           ? [
               { type: 'text', text: 'And this?' },
-              { type: 'text', text: '[image: the provider refused it]' },
+              { type: 'text', text: '[image: the provider rejected it]' },
             ]
           : content,
       ),
@@ -259,7 +259,7 @@ describe('a refusal of the content', () => {
           role: 'user',
           content: [
             { type: 'text', text: 'Broken' },
-            { type: 'text', text: '[image: the provider refused it]' },
+            { type: 'text', text: '[image: the provider rejected it]' },
           ],
         },
         { role: 'assistant', content: [{ type: 'tool_use', id: 'toolu_1', name: 'look', input: {} }] },

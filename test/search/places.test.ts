@@ -7,10 +7,10 @@ const listOf = (...rows: string[]): Places => {
   return { sessions: pairs.map(([session]) => session!), places: pairs.map(([, place]) => place!) }
 }
 
-const ordered = (words: readonly (readonly [value: number, ...rows: string[]])[], withNeighbours = false) => {
+const ordered = (words: readonly (readonly [value: number, ...rows: string[]])[], withNeighbors = false) => {
   const order = orderPlaces(
     words.map(([value, ...rows]) => ({ value, lists: [listOf(...rows)] })),
-    withNeighbours,
+    withNeighbors,
   )
   return order.slice(0, order.length).map(({ session, place }) => `${session}:${place}`)
 }
@@ -26,7 +26,7 @@ describe('the order of candidates', () => {
     ).toEqual(['3:40', '1:20', '2:2', '1:2'])
   })
 
-  it('has words of neighbours, not those of the next session or of an inserted row', () => {
+  it('has words of neighbors, not those of the next session or of an inserted row', () => {
     // Place 6 is next to 4, place 7 is an inserted row, and session 2 begins where session 1 ends.
     const order = ordered([
       [2, '1:4', '2:2'],

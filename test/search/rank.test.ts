@@ -35,7 +35,7 @@ const apart = (query: string, ...said: (string | Said)[]): (string | number)[] =
   keysOf(query, rowsOf(said, true))
 
 describe('the order of hits', () => {
-  it('has only rows that have words of the query, or neighbours that have them', () => {
+  it('has only rows that have words of the query, or neighbors that have them', () => {
     expect(apart('dog', 'a stone', 'a dog', 'rain')).toEqual([1])
     expect(keysOf('dog', rowsOf(['far away', 'other', 'Is the dog here?', 'No.', 'x', 'y']))).not.toContain(5)
     expect(apart('', 'a cat')).toEqual([])

@@ -43,6 +43,6 @@ describe('a stop reason', () => {
   })
 
   it('that is no text is refused', () => {
-    expect(() => nextStep(5 as never)).toThrow(/must be a text/)
+    expect(() => nextStep(5 as never)).toThrow(/must be a string/)
   })
 })

@@ -136,8 +136,8 @@ describe('a stage of the application', () => {
 
   it.each<[string, PlanningStage['plan'] | SlowPlanningStage['plan'], string]>([
     ['throws', () => Promise.reject(new TypeError('secret words')), 'TypeError'],
-    ['answers a text', () => 'secret words' as never, 'the plan is not an object'],
-    ['hides no rows', () => ({ hide: ['secret'] }) as never, 'hide is not a list of rows of the view'],
+    ['answers a text', () => 'secret words' as never, "the plan isn't an object"],
+    ['hides no rows', () => ({ hide: ['secret'] }) as never, "hide isn't a list of rows of the view"],
     [
       'names a role nobody has',
       (view: View) =>
@@ -147,7 +147,7 @@ describe('a stage of the application', () => {
     [
       'replaces by no text',
       (view: View) => ({ replace: [{ row: view.rows[0]!, part: 0, text: { a: 'secret' } }] }) as never,
-      'replace is not a list',
+      "replace isn't a list",
     ],
     [
       'replaces a part twice',
@@ -156,8 +156,8 @@ describe('a stage of the application', () => {
       }),
       'a part twice',
     ],
-    ['refers to nothing', () => ({ requires: 5 }) as never, 'requires is not a list'],
-    ['has params that are no JSON', () => ({ params: { big: 5n } }) as never, 'params is not a JSON object'],
+    ['refers to nothing', () => ({ requires: 5 }) as never, "requires isn't a list"],
+    ['has params that are no JSON', () => ({ params: { big: 5n } }) as never, "params isn't a JSON object"],
     [
       'inserts for nothing',
       () => ({ insert: { kind: 'marker', text: 'secret' } }) as never,

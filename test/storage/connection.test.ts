@@ -213,9 +213,7 @@ test('a file or folder that cannot be written to is not reported as opened read-
   const where = { location: 'chats.db', busyTimeoutMs: 0, verb: 'append' }
   const error = translateFailure(failure, where) as Error
   expectFailure(error, 'STORE_READONLY')
-  expect(error.message).toMatch(
-    /^The file, or the folder in which SQLite keeps its log, cannot be written to/,
-  )
+  expect(error.message).toMatch(/^SQLite cannot write to the file or to its folder/)
   expect(error.message).not.toContain('opened read-only')
 })
 

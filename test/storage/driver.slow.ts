@@ -86,7 +86,7 @@ async function said(...nodeOptions: readonly string[]): Promise<string> {
 }
 
 const APPROVE = ' (npm 12 and later: first npm install-scripts approve better-sqlite3)'
-const UNAVAILABLE = 'DRIVER_UNAVAILABLE: better-sqlite3 cannot be loaded: '
+const UNAVAILABLE = "DRIVER_UNAVAILABLE: better-sqlite3 can't be loaded: "
 
 describe('a driver that cannot be loaded gives the reason, and advice', () => {
   it('not installed', async () => {
@@ -163,7 +163,7 @@ the module (for instance, using \\\`npm rebuild\\\` or \\\`npm install\\\`).\`),
     installWithoutNative()
     writeNative(Buffer.alloc(100))
     expect(await said()).toBe(
-      `${UNAVAILABLE}its native part is damaged or made for another system than ${platform} ${arch}. Remove node_modules and install the packages again on this system.`,
+      `${UNAVAILABLE}its native part is damaged or was built for a system other than ${platform} ${arch}. Remove node_modules and install the packages again on this system.`,
     )
   })
 
@@ -184,7 +184,7 @@ the module (for instance, using \\\`npm rebuild\\\` or \\\`npm install\\\`).\`),
       readFileSync(manifest, 'utf8').replace(/"version": "[^"]+"/, '"version": "13.2.0"'),
     )
     expect(await said()).toBe(
-      `DRIVER_UNSUPPORTED: better-sqlite3 13.2.0 does not work on Node ${node.slice(1)}. Use Node 22 or later, or better-sqlite3@^12.11.1. With npm: npm install better-sqlite3@^12.11.1. With pnpm or yarn, add "better-sqlite3": "^12.11.1" to the overrides (pnpm) or resolutions (yarn), allow its install script, and install again (docs/install.md).`,
+      `DRIVER_UNSUPPORTED: better-sqlite3 13.2.0 doesn't work on Node ${node.slice(1)}. Use Node 22 or later, or better-sqlite3@^12.11.1. With npm: npm install better-sqlite3@^12.11.1. With pnpm or yarn, add "better-sqlite3": "^12.11.1" to the overrides (pnpm) or resolutions (yarn), allow its install script, and install again (docs/install.md).`,
     )
   })
 })
@@ -217,5 +217,5 @@ it('a driver that was made part of a bundle advises to leave it out', async () =
   })
   const { stdout } = await run(process.execPath, [script])
   rmSync(folder, { recursive: true, force: true })
-  expect(stdout).toMatch(/^DRIVER_UNAVAILABLE: .*was made part of a bundle.*serverExternalPackages/)
+  expect(stdout).toMatch(/^DRIVER_UNAVAILABLE: .*it was bundled.*serverExternalPackages/)
 })

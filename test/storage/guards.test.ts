@@ -12,7 +12,7 @@ import { dumpOf, failureOf } from '../support/failures.ts'
 import { newFolder } from '../support/temporary.ts'
 import { standing } from './contract/support.ts'
 
-/* What another connection can and cannot do to a store, and what verifySession makes of it. */
+/* What another connection can and cannot do to a store, and what sessions.verify makes of it. */
 
 let folder: string
 let store: Store
@@ -92,7 +92,7 @@ describe('the guards refuse', () => {
   }
 })
 
-describe('verifySession', () => {
+describe('sessions.verify', () => {
   test('finds nothing in an untouched store', async () => {
     expect(await store.sessions.verify('s')).toEqual({ findings: [], repaired: false })
     expect(await store.sessions.verify('s', { repair: true })).toEqual({ findings: [], repaired: false })

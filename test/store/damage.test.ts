@@ -242,7 +242,7 @@ describe('the guards', () => {
     })
   }
 
-  it('are all looked at when a store is opened, and by verifySession', async () => {
+  it('are all looked at when a store is opened, and by sessions.verify', async () => {
     const present = database.prepare("select name from sqlite_master where type = 'trigger'").pluck().all()
     expect([...GUARDS].sort()).toEqual(present.sort())
     for (const name of GUARDS) {

@@ -114,7 +114,7 @@ it('without a listener it is one warning of the process', async () => {
     await new Promise((resolve) => setImmediate(resolve))
     const own = warnings.filter((one) => (one as { code?: string }).code === 'UNDERTEXT_WINDOW')
     expect(own.map(({ message }) => message)).toEqual([
-      'The context window of ollama/llama3.2 is not known, and 4096 tokens are assumed: pass contextWindows to openStore.',
+      'The context window of ollama/llama3.2 is unknown, so 4096 tokens are assumed: pass contextWindows to openStore.',
     ])
   } finally {
     process.off('warning', listen)

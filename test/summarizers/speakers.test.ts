@@ -60,7 +60,7 @@ it('of several agents the last statement of each is told', () => {
     ]),
   )
 
-  expect(sections['Task Evolution']?.slice(1)).toEqual([
+  expect(sections['Task Evolution']?.filter((line) => !line.startsWith('→')).slice(1)).toEqual([
     'Searcher: "The gold pass costs 130 dollars."',
     'Planner: "The pass is cheaper by 60 dollars."',
   ])

@@ -88,13 +88,13 @@ export class ModelJobs implements Jobs, Circuits {
     return isHeld({ holder, run: claimName(runId), expiresAt })
   }
 
-  claim(id: string, claim: JobClaim, mostAttempts: number): ClaimedJob | undefined {
+  claim(id: string, claim: JobClaim, maxAttempts: number): ClaimedJob | undefined {
     const open = this.#open(id)
     if (open === undefined) return undefined
     const isDue = open.job.state === 'queued' ? open.job.notBefore <= Date.now() : !this.#isHeld(open)
     if (!isDue) return undefined
     const { attempts, error } = open.job
-    if (attempts >= mostAttempts) {
+    if (attempts >= maxAttempts) {
       const job = this.#change(open, { state: 'failed', error: error ?? 'EXPIRED' })
       return { job, request: open.request, isExhausted: true }
     }

@@ -54,7 +54,7 @@ export class ModelReadings {
     const before = this.read(session, provider, model)
     for (const kind of LIMIT_KINDS) {
       const tooLow = (this.#limits.get(key(provider, model, kind))?.tokens ?? tokens) < tokens
-      if (usage.wentThrough && tooLow) this.#limits.delete(key(provider, model, kind))
+      if (usage.wasAccepted && tooLow) this.#limits.delete(key(provider, model, kind))
     }
     if (usage.limit !== undefined) this.learn(provider, model, usage.limit)
     const isStale = usage.viewEpoch !== undefined && usage.viewEpoch !== session.viewEpoch

@@ -11,7 +11,7 @@ import {
   type ToolResultPart,
   type ViewMessage,
 } from '../../src/core/messages/message.ts'
-import { coverageOf, holdsRow, NO_ROWS } from '../../src/core/model/coverage.ts'
+import { containsRow, coverageOf, NO_ROWS } from '../../src/core/model/coverage.ts'
 import type { ExpandedRow, ExpandedSummary } from '../../src/core/model/expansion.ts'
 import { checkLaws, checkStale, rebasePlan } from '../../src/core/model/laws.ts'
 import { indexMessage } from '../../src/core/model/message-parts.ts'
@@ -22,9 +22,9 @@ import {
   type PlannedInsert,
   planRewind,
   pointingAfter,
+  reopenedReasoning,
   restoredPart,
   savedBy,
-  thinkingAgain,
 } from '../../src/core/model/plan.ts'
 import {
   describeCall,
@@ -678,7 +678,7 @@ export class ModelStorage implements Storage {
     const pointers = pointingAfter(view, index).flatMap(({ row, copies }) =>
       this.#shownParts(stored, row).filter(({ by }) => by.requires.some(({ key }) => copies.includes(key))),
     )
-    const thoughts = thinkingAgain(view, index).flatMap((row) =>
+    const thoughts = reopenedReasoning(view, index).flatMap((row) =>
       this.#shownParts(stored, row).filter(
         ({ part, text, by }) =>
           text === '' &&
@@ -741,7 +741,7 @@ export class ModelStorage implements Storage {
         log.rows.some(
           (row) =>
             row.anchor >= position &&
-            (holdsRow(one.coverage.hidden, row) || one.replacements.some(({ key }) => key === row.key)),
+            (containsRow(one.coverage.hidden, row) || one.replacements.some(({ key }) => key === row.key)),
         )
       const lifts = active.filter((one) => target !== undefined && one.kind !== 'preview' && reaches(one))
       return { position, isRow, lifts, restores: [] }
@@ -955,7 +955,7 @@ export class ModelStorage implements Storage {
     if (row.kind === 'message') return own
     const compaction = log.compactions.find(({ no }) => no === row.insertedBy)!
     const covered = [...log.rows]
-      .filter((one) => holdsRow(compaction.coverage.hidden, one))
+      .filter((one) => containsRow(compaction.coverage.hidden, one))
       .sort((a, b) => a.anchor - b.anchor || a.ordinal - b.ordinal)
     const children = covered.map((one) => this.#expanded(id, log, one, depth - 1))
     const summaries = children.filter((one) => one.kind !== 'message')
@@ -1036,7 +1036,7 @@ export class ModelStorage implements Storage {
     if (stored?.session.incarnation !== snapshot.session.incarnation || stored === undefined) {
       throw new UndertextError('STALE_PLAN', {
         sessionId: id,
-        why: 'the session was purged since',
+        why: 'the session was purged in the meantime',
         messageIds: [],
       })
     }

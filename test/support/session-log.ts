@@ -3,7 +3,7 @@ import type { JsonObject } from '../../src/core/messages/json.ts'
 import { type Part, partsOf, type Role, type RowKind } from '../../src/core/messages/message.ts'
 import { withReplacements } from '../../src/core/messages/overlay.ts'
 import type { Nested } from '../../src/core/model/coverage.ts'
-import { countRows, holdsRow, spanPlaces } from '../../src/core/model/coverage.ts'
+import { containsRow, countRows, spanPlaces } from '../../src/core/model/coverage.ts'
 import { checkLaws, partedReasoning } from '../../src/core/model/laws.ts'
 import { indexMessage } from '../../src/core/model/message-parts.ts'
 import { type CompactionKind, isCondensing, savedBy } from '../../src/core/model/plan.ts'
@@ -67,7 +67,7 @@ type LogTags = {
 /** The tags of a row: a function of the rows and the set of compactions in force, and of nothing else. */
 export function tagsOf(log: SessionLog, row: LogRow): LogTags {
   const active = log.compactions.filter(({ status }) => status === 'active').sort((a, b) => a.no - b.no)
-  const hiding = active.find(({ coverage }) => holdsRow(coverage.hidden, row))
+  const hiding = active.find(({ coverage }) => containsRow(coverage.hidden, row))
   const shown = new Map<number, { compaction: number; text: string }>()
   for (const { no, replacements } of active) {
     for (const { key, part, text } of replacements) {
@@ -245,7 +245,7 @@ export function redoIn(
     if (complete(planLift(nestingOf(current), lifted)).length > lifted.length)
       refuse('others build on what it lifts', [])
     const hides = (one: LogCompaction): readonly LogRow[] =>
-      current.rows.filter((row) => holdsRow(one.coverage.hidden, row))
+      current.rows.filter((row) => containsRow(one.coverage.hidden, row))
     current = turnedIn(current, lifted, [])
     for (const one of oldestFirst(restored)) {
       if (hides(one).some((row) => !isVisible(tagsOf(current, row)))) refuse('what it restores cannot be', [])
@@ -276,7 +276,7 @@ function checkCovered(
   { coverage, kind }: LogCompaction,
   refuse: Refuse,
 ): void {
-  const hide = view.rows.filter((row) => holdsRow(coverage.hidden, row))
+  const hide = view.rows.filter((row) => containsRow(coverage.hidden, row))
   if (hide.length < countRows(coverage.hidden)) refuse('some of its messages are hidden or retired', [])
   const span = spanPlaces(coverage.hidden)
   if (span === undefined) return
@@ -284,8 +284,8 @@ function checkCovered(
     (row) =>
       compareRows(row, span[0]) >= 0 &&
       compareRows(row, span[1]) <= 0 &&
-      !holdsRow(coverage.hidden, row) &&
-      !holdsRow(coverage.beside, row),
+      !containsRow(coverage.hidden, row) &&
+      !containsRow(coverage.beside, row),
   )
   if (appeared.length > 0)
     refuse(
@@ -316,7 +316,7 @@ function checkReplaced(
   const pinned = visible.filter((row) => row.pinned)
   if (pinned.length > 0)
     refuse(
-      'these are pinned now',
+      'it changes pinned messages',
       pinned.map(({ id }) => id),
     )
   const emptied = replacements.flatMap(({ key, part, text }) => {
@@ -326,7 +326,7 @@ function checkReplaced(
   const needing = partedReasoning(view, emptied)
   if (needing.length > 0)
     refuse(
-      'a tool loop needs the reasoning',
+      'a tool loop needs their reasoning',
       needing.map(({ id }) => id),
     )
   if (visible.length === 0) return
@@ -336,7 +336,7 @@ function checkReplaced(
   })
   if (gone.length > 0)
     refuse(
-      'it points to these, and they are hidden or replaced',
+      'its pointers refer to messages that are hidden or replaced',
       gone.map(({ key }) => nameOf(key)),
     )
 }

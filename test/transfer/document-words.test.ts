@@ -38,7 +38,7 @@ it('contain figures, sizes, times and places', () => {
   expect([time(0), time(-1), time(Number.MAX_SAFE_INTEGER)]).toEqual([
     '1970-01-01 00:00:00 UTC',
     '1969-12-31 23:59:59 UTC',
-    'at no time there is',
+    'at an invalid time',
   ])
   expect(positionWords([[3, 3]])).toBe('position 3')
   expect(positionWords([[3, 41]])).toBe('positions 3–41')

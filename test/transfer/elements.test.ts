@@ -13,7 +13,7 @@ const element = (n: number, value: unknown, line = 1, list?: string): JsonElemen
   value,
   ...(list !== undefined && { list }),
 })
-const NO_JSON = expect.stringMatching(/^it is no JSON( from character \d+ on)?$/)
+const NO_JSON = expect.stringMatching(/^it is not JSON( from character \d+ on)?$/)
 
 it('reads the elements of a list, with the lines they begin in', async () => {
   expect(await read('\ufeff [ {"a":[1,{"b":"]"}]},\n\n "x\\"],", null\n, -1.5e3 ]\n')).toEqual([
@@ -73,7 +73,7 @@ it('tells of an element that is no UTF-8', async () => {
   const text = Buffer.concat([Buffer.from('["a","'), Buffer.from([0xff]), Buffer.from('","c"]')])
   expect(await read(text, {}, [1])).toEqual([
     element(1, 'a'),
-    { type: 'problem', line: 1, element: 2, why: 'it is no UTF-8' },
+    { type: 'problem', line: 1, element: 2, why: 'it is not UTF-8' },
     element(3, 'c'),
   ])
 })
@@ -103,12 +103,12 @@ it.each([
 })
 
 it.each([
-  ['[1] [2]', [element(1, 1)], 'text follows its end'],
-  ['[1]\n]', [element(1, 1)], 'text follows its end'],
-  ['{"a":1}x', [{ type: 'field', line: 1, key: 'a', value: 1 }], 'text follows its end'],
+  ['[1] [2]', [element(1, 1)], 'there is text after its end'],
+  ['[1]\n]', [element(1, 1)], 'there is text after its end'],
+  ['{"a":1}x', [{ type: 'field', line: 1, key: 'a', value: 1 }], 'there is text after its end'],
   ['12', [], 'it is neither a list nor an object'],
   ['{"a"}', [], 'a field has no value'],
-  ['{"m":[1] "a":2}', [element(1, 1, 1, 'm')], 'its fields are not parted by commas'],
+  ['{"m":[1] "a":2}', [element(1, 1, 1, 'm')], 'its fields are not separated by commas'],
 ])('reports what is wrong with the structure, once: %j', async (text, before, why) => {
   const line = text.split('\n').length
   expect(await read(text, { lists: ['m'] })).toEqual([...before, { type: 'problem', line, why }])

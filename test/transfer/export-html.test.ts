@@ -44,7 +44,10 @@ describe('the page of a session', () => {
       '{}',
       '{\n  "type": "odd"\n}',
     ])
-    expect(elementsOf(rows[2]!, 'summary').map(textOf)).toEqual(['Reasoning', 'A part only anthropic reads'])
+    expect(elementsOf(rows[2]!, 'summary').map(textOf)).toEqual([
+      'Reasoning',
+      'A part that only anthropic reads',
+    ])
     expect(elementsOf(rows[3]!, 'p').map(textOf)).toEqual(['Result of read c1 failed', 'Result of shot c2'])
     expect(elementsOf(rows[3]!, 'img')).toHaveLength(1)
     const turns = elementsOf(page, 'nav').flatMap((nav) => elementsOf(nav, 'a'))

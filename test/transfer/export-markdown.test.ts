@@ -51,7 +51,7 @@ describe('a small session', () => {
 - **Messages:** 4 in the log
 - **Sent now:** 4 messages, summaries and markers included
 - **Tokens:** ${stats!.breakdown.conversationHistory} sent now (estimated), ${share} % of 136,000 available
-- **Of it:** text ${percent(text)} %, tool calls ${percent(calls)} %, tool results ${percent(results)} %
+- **By category:** text ${percent(text)} %, tool calls ${percent(calls)} %, tool results ${percent(results)} %
 
 ## Conversation
 
@@ -157,7 +157,7 @@ it('shows every part', async () => {
   for (const said of [
     'Look:\n\n*image (image/png, 16 bytes)*\n\n*image* `https://example.org/a.png`\n\n*file a.pdf (application/pdf, 8 bytes)*',
     '<details>\n<summary>Reasoning</summary>\n\nThe file says it.\n\n</details>\n\nReading.\n\n**Calls `read`** (`c1`)',
-    '<details>\n<summary>A part only anthropic reads</summary>\n\n```json\n{\n  "type": "odd"\n}\n```\n\n</details>',
+    '<details>\n<summary>A part that only anthropic reads</summary>\n\n```json\n{\n  "type": "odd"\n}\n```\n\n</details>',
     '**Result of `read`** (`c1`, failed)\n\n```\nNo such file.\n```',
     '**Result of `shot`** (`c2`)\n\n```\nshown\n```\n\n*image (image/png, 16 bytes)*',
   ])

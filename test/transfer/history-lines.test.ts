@@ -94,14 +94,14 @@ describe('the lines of histories', () => {
 
   it('cut within a line are refused there', async () => {
     const lines = [...first.slice(0, 6), first[6]!.slice(0, 20)]
-    expect(await refused(lines)).toEqual({ line: 7, why: 'it is no JSON' })
+    expect(await refused(lines)).toEqual({ line: 7, why: 'it is not JSON' })
   })
 
   it('with another letter in a message are rejected by the checksum', async () => {
     const lines = [...second]
     lines[3] = lines[3]!.replace('yes', 'yep')
     expect(lines[3]).not.toBe(second[3])
-    const problem = { line: 5, why: 'its checksum is another: lines were changed' }
+    const problem = { line: 5, why: 'its checksum does not match: lines were changed' }
     expect(await refused(lines)).toEqual(problem)
     expect(await checked(numbered(lines))).toMatchObject([{ problem }])
   })
@@ -109,7 +109,7 @@ describe('the lines of histories', () => {
   it('without a checksum are refused', async () => {
     const { sha256: _, ...end } = JSON.parse(second.at(-1)!) as { sha256: string }
     const lines = [...second.slice(0, -1), JSON.stringify(end)]
-    expect(await refused(lines)).toEqual({ line: 5, why: 'its checksum is another: lines were changed' })
+    expect(await refused(lines)).toEqual({ line: 5, why: 'its checksum does not match: lines were changed' })
   })
 
   it('exchanged are rejected at the first of them', async () => {
@@ -120,14 +120,14 @@ describe('the lines of histories', () => {
 
   it('with a blank one among them are refused', async () => {
     expect(await refused([...first.slice(0, 5), '', ...first.slice(5)])).toEqual({
-      ...{ line: 6, why: 'it is no JSON' },
+      ...{ line: 6, why: 'it is not JSON' },
     })
   })
 
   it('of a reader that could not read one are refused with its reason', async () => {
     const lines: HistoryLine[] = numbered(second)
-    lines[2] = { number: 3, problem: 'it is no UTF-8' }
-    expect(await checked(lines)).toMatchObject([{ problem: { line: 3, why: 'it is no UTF-8' } }])
+    lines[2] = { number: 3, problem: 'it is not UTF-8' }
+    expect(await checked(lines)).toMatchObject([{ problem: { line: 3, why: 'it is not UTF-8' } }])
   })
 
   it('continue after a bad history', async () => {

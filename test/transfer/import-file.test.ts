@@ -161,7 +161,7 @@ describe('a bad place', () => {
         messages: 0,
         skipped: 0,
         problemCount: 1,
-        problems: [{ line: at + 1, why: expect.stringMatching(/^it is no JSON/) }],
+        problems: [{ line: at + 1, why: expect.stringMatching(/^it is not JSON/) }],
       },
     ])
     expect(await sessionIds()).toEqual([])
@@ -240,7 +240,7 @@ describe('a bad place', () => {
     expect({ status, problems }).toEqual({
       status: 'refused',
       problems: [
-        { line: 4, why: expect.stringMatching(/^it is no JSON/) },
+        { line: 4, why: 'it contains only zeros' },
         { line: 6, why: 'the file ends within it' },
       ],
     })
@@ -282,7 +282,7 @@ describe('a bad place', () => {
   it('all there is: nothing is stored with skipBad either', async () => {
     const path = await fileWith('chat.jsonl', 'bad\n'.repeat(2))
     const { conversations } = await load(path, { source: 'messages', skipBad: true })
-    expect(conversations[0]).toMatchObject({ status: 'refused', why: 'nothing of it can be read' })
+    expect(conversations[0]).toMatchObject({ status: 'refused', why: 'none of it can be read' })
   })
 })
 
@@ -374,7 +374,7 @@ describe('a file whose name gives no hint', () => {
     const error = await failure(load(path, { source: 'pi', checkSource: true }))
     expect(error).toMatchObject({
       code: 'FILE_UNRECOGNIZED',
-      facts: { looks: expect.stringContaining('a value a line') },
+      facts: { looks: expect.stringContaining('JSONL') },
     })
     expect(await load(path, { source: 'messages', checkSource: true })).toMatchObject({ source: 'messages' })
     expect(await load(path, { checkSource: true, session: 'other' })).toMatchObject({ source: 'messages' })
@@ -389,17 +389,17 @@ describe('a file that is no transcript', () => {
   it.each([
     ['empty.jsonl', '', 'an empty file'],
     ['blank.json', ' \n ', 'an empty file'],
-    ['page.html', '<html>secret</html>', 'text that is no JSON'],
-    ['store.db', Buffer.from('SQLite format 3\0rest'), 'a SQLite database (a store is opened with --db)'],
+    ['page.html', '<html>secret</html>', 'text that is not JSON'],
+    ['store.db', Buffer.from('SQLite format 3\0rest'), 'a SQLite database (open a store with --db)'],
     ['a.gz', Buffer.from([0x1f, 0x8b, 8, 0]), 'a gzip file (unpack it first)'],
     ['a.zip', Buffer.from('PK\x03\x04'), expect.stringMatching(/^a zip archive/)],
     ['a.bin', Buffer.from([1, 2, 0, 3]), 'a binary file'],
     ['bare-utf16.json', Buffer.from('[{}]', 'utf16le'), 'a binary file'],
     ['utf16.json', Buffer.from('\ufeff[]', 'utf16le'), 'text in UTF-16 (save it as UTF-8 first)'],
-    ['numbers.json', '[1,2]', 'a JSON list of bare values, in no form that is known'],
+    ['numbers.json', '[1,2]', 'a JSON list of plain values in an unknown form'],
     ['none.json', '[]', 'an empty JSON list'],
-    ['package.json', '{"name":"secret"}', 'a JSON object, in no form that is known'],
-    ['log.jsonl', '{"level":1}\n{"level":2}\n', 'JSON, a value a line, in no form that is known'],
+    ['package.json', '{"name":"secret"}', 'a JSON object in an unknown form'],
+    ['log.jsonl', '{"level":1}\n{"level":2}\n', 'JSONL in an unknown form'],
     [
       'agents.json',
       '[{"role":"user","content":"secret"},{"type":"function_call","callId":"c","name":"f","arguments":"{}"},{"type":"function_call_result","callId":"c","name":"f","output":"x"}]',
@@ -422,7 +422,7 @@ describe('a file that is no transcript', () => {
   it.skipIf(process.platform === 'win32')('that is a pipe without a writer is rejected at once', async () => {
     const pipe = `${await folder()}/pipe`
     execFileSync('mkfifo', [pipe])
-    expect((await failure(load(pipe))).facts).toEqual({ file: pipe, detail: 'it is no regular file.' })
+    expect((await failure(load(pipe))).facts).toEqual({ file: pipe, detail: 'it is not a regular file.' })
   })
 
   it('refuses options that cannot be', async () => {

@@ -141,7 +141,7 @@ it('knows a file that has lost its beginning for a history, and restores the oth
   const { source, conversations } = await importFile(store, path, { skipBad: true })
   expect(source).toBe('undertext')
   expect(conversations).toMatchObject([
-    { status: 'refused', problems: [{ line: 1, why: 'a history begins with its header' }] },
+    { status: 'refused', problems: [{ line: 1, why: 'a history must begin with its header' }] },
     { sessionId: 'b', status: 'imported' },
   ])
   expect(await sessionIds()).toEqual(['b'])

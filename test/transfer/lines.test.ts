@@ -45,7 +45,7 @@ it('tells of a line that is no UTF-8, and reads on', async () => {
   const bytes = Buffer.concat([Buffer.from('ä\n'), Buffer.from([0xc3, 0x0a]), Buffer.from('ö\n')])
   expect(await linesOf(bytes, [1])).toEqual([
     { number: 1, ended: true, text: 'ä' },
-    { number: 2, ended: true, problem: 'it is no UTF-8' },
+    { number: 2, ended: true, problem: 'it is not UTF-8' },
     { number: 3, ended: true, text: 'ö' },
   ])
 })
@@ -83,7 +83,7 @@ it('reads the same whatever the chunks are', async () => {
 it('reads a JSON value a line, without blank ones, and never quotes an invalid one', async () => {
   expect(await jsonOf('{"a":1}\n\n  \nsecret words\n[2]\n{"b":')).toEqual([
     { line: 1, ended: true, value: { a: 1 }, text: '{"a":1}' },
-    { line: 4, ended: true, problem: expect.stringMatching(/^it is no JSON/), isTorn: true },
+    { line: 4, ended: true, problem: expect.stringMatching(/^it is not JSON/), isTorn: true },
     { line: 5, ended: true, value: [2], text: '[2]' },
     { line: 6, ended: false, problem: 'the file ends within it', isTorn: true },
   ])
@@ -110,7 +110,7 @@ it.each([
   ['in a text', '{"a":"hel{"b":2}{"c":"\\"}"}', [2, '{"b":2}', '{"c":"\\"}"}']],
   ['between fields', '{"a":1,{"b":[2]}', [1, '{"b":[2]}']],
   ['with zeros after it', '{"a":"hel\0\0{"b":2}', [1, '{"b":2}']],
-  ['by text that is no JSON', 'words {"b":2}', [1, '{"b":2}']],
+  ['by text that is not JSON', 'words {"b":2}', [1, '{"b":2}']],
   ['between whole ones', '{"a":1}{"x":"y{"b":2}', ['{"a":1}', 1, '{"b":2}']],
   ['and two of them', '{"a":nul}{"b":2}{"c":tru}', [1, '{"b":2}', 1]],
 ])('reads what precedes and what follows a value that is torn %s', async (_, text, expected) => {

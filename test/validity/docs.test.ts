@@ -10,7 +10,7 @@ const rows = rowsOf(page)
 
 describe('docs/validity.md', () => {
   it('has the rules as they are', () => {
-    expect(rows.map(({ id, apis, says }) => ({ id, apis, says }))).toEqual(expectedRows())
+    expect(rows.map(({ id, apis, description }) => ({ id, apis, description }))).toEqual(expectedRows())
   })
 
   it.each(rows.map((row) => [row.id, row] as const))(
@@ -34,6 +34,6 @@ describe('every rule', () => {
 
   it.each(RULES.map((rule) => [rule.id, rule] as const))('%s has scopes and a sentence', (_, rule) => {
     expect(rule.scopes.length).toBeGreaterThan(0)
-    expect(rule.says).toMatch(/\.$/)
+    expect(rule.description).toMatch(/\.$/)
   })
 })

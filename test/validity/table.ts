@@ -1,7 +1,9 @@
-import type { Scope } from '../../src/core/validity/rule.ts'
+import { readScope } from '../../src/core/validity/rule.ts'
 import { RULES } from '../../src/core/validity/validate-request.ts'
 
 /* The tables of rules in docs/validity.md. What breaks a rule and who says so is written there alone. */
+
+type Scope = ReturnType<typeof readScope>
 
 const FORMS: { readonly [F in Scope['form']]: string } = {
   messages: 'Messages',
@@ -48,7 +50,7 @@ function scopesText(scopes: readonly Scope[]): string {
 export type Row = {
   readonly id: string
   readonly apis: string
-  readonly says: string
+  readonly description: string
   readonly brokenBy: string
   readonly sources: string
 }
@@ -58,12 +60,16 @@ export function rowsOf(page: string): Row[] {
   const [, after = ''] = page.split('## The rules\n')
   const [section = ''] = after.split('\n## ')
   return Array.from(section.matchAll(/^\| `([\w-]+)` \| (.+) \|$/gm), ([, id, cells]) => {
-    const [apis, says, brokenBy, sources] = cells!.split(' | ')
-    return { id: id!, apis: apis!, says: says!, brokenBy: brokenBy!, sources: sources! }
+    const [apis, description, brokenBy, sources] = cells!.split(' | ')
+    return { id: id!, apis: apis!, description: description!, brokenBy: brokenBy!, sources: sources! }
   })
 }
 
 /** What the page says of the rules as they are. */
-export function expectedRows(): Pick<Row, 'id' | 'apis' | 'says'>[] {
-  return RULES.map(({ id, scopes, says }) => ({ id, apis: scopesText(scopes), says }))
+export function expectedRows(): Pick<Row, 'id' | 'apis' | 'description'>[] {
+  return RULES.map(({ id, scopes, description }) => ({
+    id,
+    apis: scopesText(scopes.map(readScope)),
+    description,
+  }))
 }

@@ -117,8 +117,10 @@ const WHOLE_PARTS: ReadonlySet<string> = new Set([
 /** Parts of a stream that are pieces of text or reasoning. Pieces of tool inputs are skipped, because the complete call follows. */
 const PIECE = /^(text|reasoning)-(start|delta|end)$/
 
-/** Custom parts about the stream itself, which `doGenerate` does not have. */
-const ABOUT_THE_STREAM: ReadonlySet<unknown> = new Set(['anthropic.message_start'])
+/** Whether a part is Anthropic's first event in AI SDK 7, which `doGenerate` doesn't have. */
+function isMessageStart({ type, kind }: SdkPart): boolean {
+  return type === 'custom' && kind === 'anthropic.message_start'
+}
 
 type Pieces = { readonly type: string; readonly texts: string[]; metadata: unknown }
 
@@ -133,9 +135,9 @@ class AnswerBuilder {
   add(part: SdkPart): void {
     const [, type, step] = PIECE.exec(part.type) ?? []
     if (type !== undefined) this.#addPiece(part, type, step === 'start')
-    else if (WHOLE_PARTS.has(part.type)) {
-      if (part.type !== 'custom' || !ABOUT_THE_STREAM.has(part.kind)) this.#entries.push(part)
-    } else if (part.type === 'response-metadata' && typeof part.id === 'string') this.#responseId = part.id
+    else if (isMessageStart(part)) return
+    else if (WHOLE_PARTS.has(part.type)) this.#entries.push(part)
+    else if (part.type === 'response-metadata' && typeof part.id === 'string') this.#responseId = part.id
     else if (part.type === 'error') this.#hasFailed = true
     else if (part.type === 'finish') this.#finish = part
   }
@@ -169,11 +171,6 @@ class AnswerBuilder {
 /** Parts of a stream before any content of the model. */
 const PRELUDE: ReadonlySet<string> = new Set(['stream-start', 'response-metadata', 'raw', 'ping'])
 
-/** Whether a part of a stream precedes all content. AI SDK 7 has a separate part for Anthropic's first event. */
-function isBeforeContent(part: SdkPart): boolean {
-  return PRELUDE.has(part.type) || (part.type === 'custom' && part.kind === 'anthropic.message_start')
-}
-
 type PartReader = Pick<ReadableStreamDefaultReader<SdkPart>, 'read' | 'cancel'>
 
 /**
@@ -192,7 +189,7 @@ async function readerUnlessRefused(
       const part = reader.read()
       ahead.push(part)
       const { value } = await part
-      isPrelude = value !== undefined && isBeforeContent(value)
+      isPrelude = value !== undefined && (PRELUDE.has(value.type) || isMessageStart(value))
       if (value?.type === 'error') failure = value.error
     }
   } catch (error) {

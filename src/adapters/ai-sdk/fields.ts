@@ -100,7 +100,7 @@ export function messageOptions(metadata: JsonObject | undefined): ProviderOption
 export const sdkOptions = optional((value, place) => {
   const given = object(value, place)
   if (Object.values(given).some((fields) => fields !== undefined && !isObject(fields)))
-    throw invalid(`${place}: must hold objects`)
+    throw invalid(`${place}: must contain only objects`)
   return given
 })
 
@@ -124,7 +124,7 @@ export function jsonAt(value: unknown, place: string, conversion: Conversion): J
   const problem = jsonProblem(json)
   if (problem !== undefined) throw invalid(`${place}: must be a JSON value: ${problem}`)
   if (value !== undefined && !isDeepStrictEqual(withoutUndefined(value), json))
-    conversion.note('changed', place, 'it is not JSON; its JSON form is kept')
+    conversion.note('changed', place, "it isn't JSON, so its JSON form is kept")
   return json
 }
 
@@ -252,7 +252,7 @@ export const mediaData: Shape = (value, place) => {
     if (!(url instanceof URL)) throw invalid(`${place}.url: must be a URL`)
   } else if (type === 'text') text(words, `${place}.text`)
   else if (!isReference(type === 'reference' ? reference : value))
-    throw invalid(`${place}: must be base64, bytes or an address`)
+    throw invalid(`${place}: must be base64, bytes or a URL`)
   return value
 }
 
@@ -297,7 +297,7 @@ export function keptPart(part: SdkPart, place: string, conversion: Conversion): 
   const isJson = form === undefined && !(isObject(data) && data.url instanceof URL)
   const json = isJson ? otherFields({ [field]: data }, [], place, conversion) : { [field]: sdkJson(data) }
   const fields = otherFields(others, [], place, conversion)
-  conversion.note('kept', place, 'only the AI SDK knows such a part')
+  conversion.note('kept', place, 'only the AI SDK has this type of part')
   const kept = { [AI_SDK]: { ...fields, ...json }, ...defined({ form }) }
   return { type: 'provider', provider: AI_SDK, data: kept }
 }

@@ -34,7 +34,8 @@ import type { SdkPart, UIMessageLike } from './types.ts'
 import { derivedState, isToolPart, type Shown, type ShownTool, type UiRow, uiMetadata } from './ui-rows.ts'
 
 /* Fields of parts that are checked; others are kept as they are. */
-const saidPart = fields({ providerMetadata: sdkOptions, state: optional(oneOf('streaming', 'done')) })
+const messageShape = fields({ id: text, role: oneOf('system', 'user', 'assistant') })
+const spokenPart = fields({ providerMetadata: sdkOptions, state: optional(oneOf('streaming', 'done')) })
 const filePart = fields({
   url: text,
   mediaType: text,
@@ -86,15 +87,12 @@ export function fromUIMessages(
 
 /** The rows of one message. Throws `INVALID_INPUT`. */
 export function rowsOfUIMessage(message: unknown, place: string, conversion: Conversion): NewMessage[] {
-  if (!isObject(message)) throw invalid(`${place}: must be an object`)
-  const id = text(message.id, `${place}.id`)
-  const { role } = message
-  if (role !== 'system' && role !== 'user' && role !== 'assistant')
-    throw invalid(`${place}.role: must be system, user or assistant`)
-  const parts = listAt(message.parts, `${place}.parts`)
-  const first = otherFields(message, ['id', 'role', 'parts'], place, conversion)
+  const { id, role } = messageShape(message, place)
+  const { parts, ...others } = message as { readonly [field: string]: unknown }
+  const list = listAt(parts, `${place}.parts`)
+  const first = otherFields(others, ['id', 'role'], place, conversion)
   const reader = new RowReader(role, conversion)
-  for (const [index, part] of parts.entries()) reader.add(part, `${place}.parts[${index}]`)
+  for (const [index, part] of list.entries()) reader.add(part, `${place}.parts[${index}]`)
   return reader.finish().map(({ role: speaker, content, parts: shown, steering }, index) => {
     const isPlain = shown.length === content.length && shown.every((part, at) => part === at)
     const row: UiRow = {
@@ -168,7 +166,7 @@ class RowReader {
   }
 
   #readText(part: SdkPart, place: string): void {
-    const { providerMetadata, state } = saidPart(part, place)
+    const { providerMetadata, state } = spokenPart(part, place)
     const { type } = part
     // Streaming stopped in the middle of it, so its signature or item isn't valid.
     if (type === 'reasoning' && state === 'streaming') {
@@ -198,7 +196,7 @@ class RowReader {
       const text = unreadableText({ type, data: url, ...named }, COMMON_MEDIA)
       if (text === undefined) this.#keep(part, place)
       else {
-        this.#conversion.note('kept', place, 'models read a text that names it')
+        this.#conversion.note('kept', place, 'models receive a text that mentions it')
         this.#instead(text, part, place)
       }
     }
@@ -256,15 +254,8 @@ class RowReader {
     const fields = otherFields(approval, ['id', 'approved'], `${place}.approval`, this.#conversion)
     const { signature, inputSchemaInput, isAutomatic, requestReason, reason, ...more } = fields
     const { id: approvalId, approved } = approval
-    const requested = {
-      approvalId,
-      toolCallId,
-      signature,
-      inputSchemaInput,
-      isAutomatic,
-      reason: requestReason,
-    }
-    const request = opaquePart({ type: 'tool-approval-request', ...defined(requested) }, AI_SDK)
+    const asked = { approvalId, toolCallId, signature, inputSchemaInput, isAutomatic, reason: requestReason }
+    const request = opaquePart({ type: 'tool-approval-request', ...defined(asked) }, AI_SDK)
     if (typeof approved !== 'boolean') return { request, more: { ...more, ...defined({ reason }) } }
     const answer = defined({ approvalId, approved, reason, providerExecuted })
     return { request, response: opaquePart({ type: 'tool-approval-response', ...answer }, AI_SDK), more }
@@ -331,7 +322,7 @@ class RowReader {
     if (shape !== undefined) shape(part, place)
     else if (part.type.startsWith('data-')) dataPart(part, place)
     else if (!isToolPart(part)) throw invalid(`${place}.type: must be the type of a UIMessage part`)
-    this.#conversion.note('kept', place, 'models do not read it; it is kept in the metadata of its message')
+    this.#conversion.note('kept', place, "models don't receive it; it is kept in the metadata of its message")
     this.#row.parts.push({ part: jsonAt(part, place, this.#conversion) as JsonObject })
   }
 
@@ -343,7 +334,7 @@ class RowReader {
       return
     }
     const { mediaType, url } = reasoningFilePart(part, place)
-    if (!URL.canParse(url)) throw invalid(`${place}.url: must be an address`)
+    if (!URL.canParse(url)) throw invalid(`${place}.url: must be a URL`)
     this.#replace({ type, data: { type: 'url', url: new URL(url) }, mediaType }, part, place)
   }
 

@@ -1,4 +1,4 @@
-import { invalid, isNotFound, standingFor, UndertextError } from '../../core/errors.ts'
+import { invalid, isNotFound, UndertextError, withOriginal } from '../../core/errors.ts'
 import { check } from '../../core/messages/check.ts'
 import { defined, isObject } from '../../core/messages/json.ts'
 import { type ToolSet, toolsSchema } from '../../core/tokens/tool-definitions.ts'
@@ -31,8 +31,9 @@ export async function validateMessages(
 
 function refusedMessage(error: unknown, what: string): UndertextError {
   const place = placeOf(error)
-  const sentence = `${what}: ${place === '' ? 'a message' : `messages${place}`} was rejected by validateUIMessages of the AI SDK; originalErrorOf returns its error, which quotes the message`
-  return standingFor(invalid(sentence), error)
+  const refused = place === '' ? 'a message' : `messages${place}`
+  const sentence = `${what}: validateUIMessages of the AI SDK rejected ${refused}; originalErrorOf returns its error, which quotes the message`
+  return withOriginal(invalid(sentence), error)
 }
 
 /** Fields of a UI message; other names in a path may be private text. */
@@ -124,7 +125,7 @@ async function load(): Promise<AiSdk> {
   } catch (error) {
     const isMissing = isNotFound(error)
     const detail = isMissing ? 'it is not installed.' : 'it cannot be loaded.'
-    throw standingFor(new UndertextError('AI_SDK_UNAVAILABLE', { detail }), error)
+    throw withOriginal(new UndertextError('AI_SDK_UNAVAILABLE', { detail }), error)
   }
   // Version 4 also has `generateText`, with other options and models; `convertToModelMessages` is new in 5.
   if (typeof module.generateText !== 'function' || typeof module.convertToModelMessages !== 'function')

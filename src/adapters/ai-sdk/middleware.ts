@@ -35,7 +35,7 @@ import {
 } from './types.ts'
 
 /** The maximum number of attempts to record an answer. All but the last require an unchanged log; the last one appends at its end. */
-const MOST_TRIES = 5
+const MAX_TRIES = 5
 
 /** The store methods that the middleware needs. */
 export type UndertextStore = Pick<
@@ -196,13 +196,13 @@ async function recordAnswer(call: Call, request: PreparedRequest, answer: Answer
     // The request's additions stay in place, because reasoning may be bound to them.
     const sent = request.bound !== undefined && fresh === call.fresh ? request.prompt : fresh
     const prompt = sent.map(storedMessage)
-    const expected = tries < MOST_TRIES && { expectedPosition: position }
+    const expected = tries < MAX_TRIES && { expectedPosition: position }
     try {
       const result = await store.recordResponse(id, { messages, prompt, request, ...figures, ...expected })
       notifyRecorded(options, result)
       return
     } catch (error) {
-      if (isUndertextError(error, 'POSITION_CONFLICT') && tries < MOST_TRIES) {
+      if (isUndertextError(error, 'POSITION_CONFLICT') && tries < MAX_TRIES) {
         // Another writer appended meanwhile, perhaps the same prompt.
         ;({ fresh, position } = await readSession(store, id, call.prompt, options.history))
         continue

@@ -1,5 +1,4 @@
 import { isDeepStrictEqual } from 'node:util'
-import { invalid } from '../../core/errors.ts'
 import { readable } from '../../core/messages/check.ts'
 import { defined, isObject, type JsonObject } from '../../core/messages/json.ts'
 import {
@@ -8,10 +7,11 @@ import {
   type Part,
   type ProviderPart,
   partsOf,
+  ROLES,
 } from '../../core/messages/message.ts'
 import { readMessages } from '../../core/messages/message-check.ts'
 import { Conversion, type ConversionOptions, isSilent, UNREAD } from '../conversion.ts'
-import { fields, flag, optional, type Shape, type Shapes, text } from '../shapes.ts'
+import { fields, flag, oneOf, optional, type Shape, type Shapes, text } from '../shapes.ts'
 import { listAt, withoutUndefined } from '../wire.ts'
 import {
   AI_SDK,
@@ -40,6 +40,7 @@ import type { SdkMessageLike, SdkModelMessage, SdkPart, SdkVersion } from './typ
 /** The roles and fields of a part, and the first version that has it. Source: `modelMessageSchema` of ai 6 and 7. */
 type PartRules = { readonly roles: readonly string[]; readonly fields: Shapes; readonly since?: SdkVersion }
 
+const messageShape = fields({ role: oneOf(...ROLES), providerOptions: sdkOptions })
 const any: Shape = (value) => value
 const FILE: Shapes = { data: mediaData, mediaType: text, filename: optional(text) }
 const PARTS: { readonly [type: string]: PartRules } = {
@@ -98,23 +99,20 @@ export function fromModelMessages(
 }
 
 function fromMessage(message: unknown, place: string, conversion: Conversion): NewMessage {
-  if (!isObject(message)) throw invalid(`${place}: must be an object`)
-  const { role, content, providerOptions } = message
-  if (role !== 'system' && role !== 'user' && role !== 'assistant' && role !== 'tool')
-    throw invalid(`${place}.role: must be system, user, assistant or tool`)
-  sdkOptions(providerOptions, `${place}.providerOptions`)
+  const { role, providerOptions } = messageShape(message, place)
+  const { content, ...others } = message as { readonly [field: string]: unknown }
   const { providerOptions: options } = keptOptions(providerOptions)
   const own: JsonObject = {
     ...(options !== undefined && { options: options as JsonObject }),
     ...(options === undefined && isObject(providerOptions) && { bare: true }),
-    ...nonEmpty({ fields: otherFields(message, ['role', 'content', 'providerOptions'], place, conversion) }),
+    ...nonEmpty({ fields: otherFields(others, ['role', 'providerOptions'], place, conversion) }),
   }
   const metadata = nonEmpty({ metadata: nonEmpty({ [AI_SDK]: own }) as JsonObject })
   if (typeof content === 'string') {
-    if (role === 'tool') throw invalid(`${place}.content: must be an array`)
+    if (role === 'tool') listAt(content, `${place}.content`)
     return { role, content, ...metadata }
   }
-  if (role === 'system') throw invalid(`${place}.content: must be a string`)
+  if (role === 'system') text(content, `${place}.content`)
   const parts = listAt(content, `${place}.content`).map((part, index) => {
     const at = `${place}.content[${index}]`
     return conversion.reading(part, at, () => modelPartFrom(part, at, role, conversion))
@@ -200,8 +198,7 @@ export function toModelMessages(
   return readMessages(messages, 'toModelMessages', () => {
     const conversion = new Conversion('ai-sdk ModelMessage', options)
     const { version = 'v3' } = options
-    if (version !== 'v2' && version !== 'v3' && version !== 'v4')
-      throw invalid('toModelMessages: options.version must be v2, v3 or v4')
+    oneOf('v2', 'v3', 'v4')(version, 'toModelMessages: options.version')
     const writer = new MessageWriter(conversion, version)
     // The parts are those of `SdkModelMessage`, or exist in one version only and were read from it.
     return conversion
@@ -248,7 +245,7 @@ class MessageWriter {
   #systemText(message: Message, index: number): string {
     const texts = partsOf(message).map((part, at) => {
       if (part.type === 'text') return part.text
-      this.#conversion.note('not-sent', `[${index}].content[${at}]`, 'a system message is a text')
+      this.#conversion.note('not-sent', `[${index}].content[${at}]`, 'a system message can only contain text')
       return ''
     })
     return texts.join('')
@@ -270,17 +267,19 @@ class MessageWriter {
         if (role === 'tool') conversion.note('changed', place, TOOL_TEXT)
         return [exactly(part)]
       case 'reasoning':
-        return role === 'assistant' ? [exactly(part)] : notSent('only an assistant reasons')
+        return role === 'assistant'
+          ? [exactly(part)]
+          : notSent('only assistant messages can contain reasoning')
       case 'image': {
         if (role !== 'assistant') return [mediaTo(part, version)]
-        conversion.note('changed', place, 'images of an assistant are sent as files')
+        conversion.note('changed', place, 'images in assistant messages are sent as files')
         const { image, mediaType = 'image/*', providerOptions } = part
         return [mediaTo({ type: 'file', data: image, mediaType, ...defined({ providerOptions }) }, version)]
       }
       case 'file':
         return [mediaTo(part, version)]
       case 'tool-call': {
-        if (role !== 'assistant') return notSent('only an assistant calls tools')
+        if (role !== 'assistant') return notSent('only assistant messages can contain tool calls')
         this.#names.set(part.toolCallId, part.toolName)
         const { input, ...written } = exactly(part)
         const isNone = ownOf(part).noInput === true && isObject(input) && Object.keys(input).length === 0
@@ -297,7 +296,7 @@ class MessageWriter {
       case 'provider': {
         const written = this.#providerPart(part, role)
         if (written !== undefined) return [written]
-        return notSent(part.provider === UNREAD ? 'it could not be read' : 'its provider alone knows it')
+        return notSent(part.provider === UNREAD ? "it couldn't be read" : 'only its provider can read it')
       }
     }
   }

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { invalid } from '../../core/errors.ts'
-import { check, nameSchema, ownerOption } from '../../core/messages/check.ts'
+import { check, functionSchema, nameSchema, ownerOption } from '../../core/messages/check.ts'
 import { isObject } from '../../core/messages/json.ts'
 import type { NewMessage } from '../../core/messages/message.ts'
 import { type PrepareRequestOptions, prepareSchema } from '../../store/requests/options.ts'
@@ -19,8 +19,6 @@ export type SessionChoice =
   | ((call: { readonly params: SdkParams; readonly provider: string; readonly model: string }) => string)
 
 const objectSchema = z.custom<object>(isObject, 'must be an object')
-const functionSchema = <F>(): z.ZodType<F, F> =>
-  z.custom<F>((value) => typeof value === 'function', 'must be a function')
 
 /** Messages of a call that could not be stored. */
 export type Unrecorded = {

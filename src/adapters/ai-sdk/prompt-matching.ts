@@ -187,13 +187,13 @@ function readContinuation(
   const known = countKnown(stored.utterances, given.utterances)
   const parts = splitParts(stored, given, known)
   const fresh = freshMessages(prompt, given, known, parts.fresh)
-  const sawAnswer =
+  const hasAnswer =
     parts.matched > 0 || given.utterances.slice(0, known).some(({ role }) => role === 'assistant')
-  if (known === 0 && !sawAnswer) return undefined
+  if (known === 0 && !hasAnswer) return undefined
   const lastMessage = stored.utterances.at(-1)?.message ?? -1
   const left = parts.missing.filter(({ message }) => message > lastMessage)
   if (fresh.length > 0 || left.length === 0) return { fresh, shared: log.length }
-  if (!sawAnswer && history !== 'whole') return undefined
+  if (!hasAnswer && history !== 'whole') return undefined
   return { fresh, shared: left.reduce((first, { message }) => Math.min(first, message), log.length) }
 }
 
@@ -291,8 +291,8 @@ function findBranch(
       const common = commonRun(log, from, prompt)
       const length = prompt[common - 1]?.upTo ?? 0
       if (length === 0 || length < (best?.length ?? 0)) continue
-      const sawAnswer = given.slice(0, length).some(({ role }) => role === 'assistant')
-      if (sawAnswer || (history === 'whole' && from === 0))
+      const hasAnswer = given.slice(0, length).some(({ role }) => role === 'assistant')
+      if (hasAnswer || (history === 'whole' && from === 0))
         best = { end: log[from + common - 1]!.upTo, length }
     }
   }

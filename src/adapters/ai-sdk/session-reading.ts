@@ -9,7 +9,7 @@ import { type PromptHistory, readPrompt } from './prompt-matching.ts'
 /** Why this adapter hides messages: `params.why` of the compaction, and a sentence for its readers. */
 const REASONS = {
   diverged: 'the application continued from an earlier message',
-  late: 'the question of this answer was rewound meanwhile',
+  late: 'the question was rewound before its answer was stored',
   withdrawn: 'the turn failed before the model answered',
   rewound: 'the chat continued from an earlier message',
 } as const

@@ -44,7 +44,7 @@ const optionsSchema = modelSummarizerSchema
   })
   .refine(
     ({ model, registry }) => model !== undefined || registry !== undefined,
-    'needs a model or a registry',
+    'must have a model or a registry',
   )
 /** Options of `aiSdkSummarizer`; a model or a registry is needed. */
 export type AiSdkSummarizerOptions = z.input<typeof optionsSchema>

@@ -184,7 +184,7 @@ class MessageWriter {
       found.result = part
       return
     }
-    this.#conversion.note('changed', place, 'its call is missing: one without arguments takes its place')
+    this.#conversion.note('changed', place, 'its call is missing, so a call without arguments is added')
     const { toolCallId, toolName = 'unknown' } = part
     const call = { type: 'tool-call' as const, toolCallId, toolName, input: {} }
     this.#parts.push(toolPartTo({ call, isNamed: this.#isKnown(toolName), result: part }))
@@ -227,7 +227,7 @@ class MessageWriter {
       case 'file':
         return [fileTo(part)]
       case 'tool-call':
-        this.#conversion.note('not-sent', place, 'only an assistant calls tools')
+        this.#conversion.note('not-sent', place, 'only assistant messages can contain tool calls')
         return []
       case 'tool-result':
         return []
@@ -245,7 +245,7 @@ class MessageWriter {
       const { providerOptions: providerMetadata, ...rest } = written
       return [{ ...rest, ...defined({ providerMetadata }) } as SdkPart]
     }
-    this.#conversion.note('not-sent', place, 'a chat has no such part')
+    this.#conversion.note('not-sent', place, "a chat can't show this part")
     return []
   }
 }

@@ -3,7 +3,7 @@ import { invalid } from '../../core/errors.ts'
 import { defined, isObject, type JsonObject } from '../../core/messages/json.ts'
 import { outputText, type ToolResultContent, type ToolResultOutput } from '../../core/messages/message.ts'
 import { base64At, type Conversion } from '../conversion.ts'
-import { fields, object, optional, rule, type Shape, type Shapes, text } from '../shapes.ts'
+import { fields, object, optional, required, rule, type Shape, type Shapes, text } from '../shapes.ts'
 import { listAt } from '../wire.ts'
 import {
   AI_SDK,
@@ -161,15 +161,13 @@ function filenameOf(item: Item): { readonly filename?: string } {
  * type of an item if another one would be written.
  */
 
-const json = rule((value) => value !== undefined, 'must be a JSON value')
-
 /** Kinds of outputs, and their fields. */
 const OUTPUTS: { readonly [type: string]: Shapes } = {
   text: { value: text },
-  json: { value: json },
+  json: { value: required },
   'execution-denied': { reason: optional(text) },
   'error-text': { value: text },
-  'error-json': { value: json },
+  'error-json': { value: required },
   content: {},
 }
 
@@ -238,15 +236,15 @@ export function modelOutputTo(
   conversion: Conversion,
 ): object {
   if (own.denied === true && version === 'v2')
-    conversion.note('changed', place, 'ai 5 has no denied calls: a failed result takes its place')
+    conversion.note('changed', place, 'ai 5 has no denied calls, so a failed result is sent instead')
   if (output.type === 'content' && output.isError === true)
-    conversion.note('changed', place, 'content cannot mark the call as failed')
+    conversion.note('changed', place, "an output of parts can't mark the call as failed")
   const toItem = (item: ToolResultContent, index: number): readonly object[] => {
     const written = modelItemTo(item, version)
     const at = `${place}.value[${index}]`
-    if (written.length === 0) conversion.note('not-sent', at, 'only its provider knows it')
+    if (written.length === 0) conversion.note('not-sent', at, 'only its provider can read it')
     else if (item.type !== 'text' && (written[0] as SdkPart).type === 'text')
-      conversion.note('changed', at, 'ai 5 has no addresses in results: a text names it')
+      conversion.note('changed', at, 'ai 5 has no URLs in results, so a text with the URL is sent')
     return written
   }
   const { outputFields } = own

@@ -1,5 +1,4 @@
-import type { Json, JsonObject } from '../../core/messages/json.ts'
-import { isObject } from '../../core/messages/json.ts'
+import { defined, isObject, type Json, type JsonObject } from '../../core/messages/json.ts'
 import type { FilePart, ImagePart, ProviderOptions } from '../../core/messages/message.ts'
 import { keptFor, type Media, mediaOf } from '../wire.ts'
 
@@ -81,16 +80,7 @@ export type Place = 'system' | 'user' | 'assistant'
 type ImageType = (AnthropicImageSource & { type: 'base64' })['media_type']
 
 /** The image types the API accepts. Source: `Base64ImageSource` of `@anthropic-ai/sdk`. */
-const IMAGE_TYPES: ReadonlySet<string> = new Set<ImageType>([
-  'image/jpeg',
-  'image/png',
-  'image/gif',
-  'image/webp',
-])
-
-function isImageType(mediaType: string): mediaType is ImageType {
-  return IMAGE_TYPES.has(mediaType)
-}
+const IMAGE_TYPES: readonly ImageType[] = ['image/jpeg', 'image/png', 'image/gif', 'image/webp']
 
 /**
  * An image or a document; `undefined` for bytes of a type that the API rejects. Plain text has its own type of source, because the API
@@ -105,9 +95,8 @@ export function mediaBlock(
     const source = imageSource(media)
     return source && { type: 'image', source, ...fields }
   }
-  const title = part.filename === undefined ? {} : { title: part.filename }
   const source = documentSource(media)
-  return source && { type: 'document', source, ...title, ...fields }
+  return source && { type: 'document', source, ...defined({ title: part.filename }), ...fields }
 }
 
 /** Whether a file with another text type is sent as plain text. */
@@ -122,7 +111,8 @@ export function isShownAsPlain(part: ImagePart | FilePart): boolean {
 function imageSource(media: Media): AnthropicImageSource | undefined {
   if ('url' in media) return { type: 'url', url: media.url }
   const { base64, mediaType = 'image/png' } = media
-  return isImageType(mediaType) ? { type: 'base64', media_type: mediaType, data: base64 } : undefined
+  const media_type = IMAGE_TYPES.find((type) => type === mediaType)
+  return media_type && { type: 'base64', media_type, data: base64 }
 }
 
 function documentSource(media: Media): AnthropicDocumentSource | undefined {
@@ -154,10 +144,10 @@ type BlockOptions = {
   /** The data of redacted thinking, as the AI SDK keeps it. */
   readonly redactedData: string | undefined
   /** The type of the block from which the AI SDK made the part. */
-  readonly madeOf: Json | undefined
+  readonly blockType: Json | undefined
 }
 
-const NOTHING: BlockOptions = { fields: {}, isOwn: false, redactedData: undefined, madeOf: undefined }
+const NOTHING: BlockOptions = { fields: {}, isOwn: false, redactedData: undefined, blockType: undefined }
 
 /** Reads the fields kept with a part. `type` and names with capitals are never sent unchanged. */
 export function blockOptions(kept: ProviderOptions | undefined): BlockOptions {
@@ -173,7 +163,7 @@ export function blockOptions(kept: ProviderOptions | undefined): BlockOptions {
     fields: Object.fromEntries(entries.filter(([, value]) => value !== undefined)),
     isOwn: kept?.['ai-sdk'] === undefined && !Object.keys(given).some(isForeignName),
     redactedData: typeof redactedData === 'string' ? redactedData : undefined,
-    madeOf: given.type,
+    blockType: given.type,
   }
 }
 

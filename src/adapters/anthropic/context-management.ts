@@ -48,7 +48,7 @@ const clearThinkingEdit = z.strictObject({
   /** How many of the newest turns keep their thinking. */
   keep: z.union([count, z.literal('all')]).optional(),
 })
-const OURS: ReadonlyMap<unknown, z.ZodType> = new Map<unknown, z.ZodType>([
+const EDITS: ReadonlyMap<unknown, z.ZodType> = new Map<unknown, z.ZodType>([
   ['compact', compactEdit],
   ['clear_tool_uses', clearToolUsesEdit],
   ['clear_thinking', clearThinkingEdit],
@@ -87,7 +87,7 @@ export function contextManagement(
 function built(given: ContextManagement, provider: string): JsonObject | readonly Json[] {
   const what = 'contextManagement'
   const edits = isObject(given) ? given.edits : undefined
-  if (!Array.isArray(edits)) throw invalid(`${what}: edits must be a list`)
+  if (!Array.isArray(edits)) throw invalid(`${what}: edits must be an array`)
   const to = canonicalProvider(provider)
   if (to !== 'anthropic' && to !== 'openai')
     throw invalid(`${what}: the provider must be anthropic or openai`)
@@ -95,7 +95,7 @@ function built(given: ContextManagement, provider: string): JsonObject | readonl
     const path = `${what}: edits[${index}]`
     if (!isJsonObject(edit) || typeof edit.type !== 'string')
       throw invalid(`${path} must be a JSON object with a type`)
-    const schema = OURS.get(edit.type)
+    const schema = EDITS.get(edit.type)
     if (schema === undefined) return edit
     const checked = check(schema, edit, path) as CompactEdit | ClearToolUsesEdit | ClearThinkingEdit
     return to === 'anthropic' ? anthropicEdit(checked, path) : openaiEdit(checked, path)

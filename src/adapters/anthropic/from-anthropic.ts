@@ -8,14 +8,14 @@ import type {
   ImagePart,
   Message,
   Part,
-  ProviderOptions,
   ProviderPart,
   ToolResultContent,
   ToolResultPart,
 } from '../../core/messages/message.ts'
 import { isResult } from '../../core/messages/message.ts'
 import { base64At, Conversion, type ConversionOptions } from '../conversion.ts'
-import { isEmpty, jsonMessageAt, keptUnder, listAt, messageRead, objectAt, stringAt } from '../wire.ts'
+import { fields, flag, nullish, oneOf, required, type Shape, text } from '../shapes.ts'
+import { conversationAt, isEmpty, jsonMessageAt, keptUnder, listAt, messageRead, stringAt } from '../wire.ts'
 import { ANTHROPIC, mediaBlock, type Place } from './blocks.ts'
 
 /*
@@ -23,51 +23,36 @@ import { ANTHROPIC, mediaBlock, type Place } from './blocks.ts'
  * types it names; for blocks of betas, their pages. Only fields that a block cannot do without are checked.
  */
 
-type Check = (value: unknown, path: string) => unknown
-
-const textOrNone: Check = (value, path) => {
-  if (value !== undefined && value !== null) stringAt(value, path)
-}
-const flagOrNone: Check = (value, path) => {
-  if (value !== undefined && value !== null && typeof value !== 'boolean')
-    throw invalid(`${path}: must be true or false`)
-}
-const present: Check = (value, path) => {
-  if (value === undefined) throw invalid(`${path}: is missing`)
-}
-const textOrList: Check = (value, path) => {
-  if (typeof value !== 'string') listAt(value, path)
-}
-
-type Checks = { readonly [field: string]: Check }
+const textOrList: Shape = (value, path) => (typeof value === 'string' ? value : listAt(value, path))
 
 /** Sources of images and documents by type. Unknown types are not checked. */
-const SOURCES: ReadonlyMap<unknown, Checks> = new Map<unknown, Checks>([
-  ['base64', { media_type: stringAt, data: base64At }],
-  ['text', { media_type: stringAt, data: stringAt }],
-  ['url', { url: stringAt }],
-  ['file', { file_id: stringAt }],
-  ['content', { content: textOrList }],
+const SOURCES: ReadonlyMap<unknown, Shape> = new Map<unknown, Shape>([
+  ['base64', fields({ media_type: text, data: base64At })],
+  ['text', fields({ media_type: text, data: text })],
+  ['url', fields({ url: text })],
+  ['file', fields({ file_id: text })],
+  ['content', fields({ content: textOrList })],
 ])
 
-const source: Check = (value, path) => {
-  const fields = objectAt(value, path)
-  stringAt(fields.type, `${path}.type`)
-  checkFields(fields, SOURCES.get(fields.type), path)
+const source: Shape = (value, path) => {
+  const { type } = fields({ type: text })(value, path)
+  return SOURCES.get(type)?.(value, path)
 }
 
-const CALL: Checks = { id: stringAt, name: stringAt, input: present }
-const RESULT: Checks = { tool_use_id: stringAt }
+const kept = (fields: JsonObject, mark = false) => keptUnder(ANTHROPIC, fields, mark)
 
-const BLOCKS: ReadonlyMap<unknown, Checks> = new Map<unknown, Checks>([
-  ['text', { text: stringAt }],
-  ['image', { source }],
-  ['document', { source, title: textOrNone, context: textOrNone }],
-  ['search_result', { source: stringAt, title: stringAt, content: listAt }],
-  ['thinking', { thinking: stringAt, signature: textOrNone }],
-  ['redacted_thinking', { data: stringAt }],
+const CALL = fields({ id: text, name: text, input: required })
+const RESULT = fields({ tool_use_id: text })
+
+const BLOCKS: ReadonlyMap<unknown, Shape> = new Map<unknown, Shape>([
+  ['text', fields({ text })],
+  ['image', fields({ source })],
+  ['document', fields({ source, title: nullish(text), context: nullish(text) })],
+  ['search_result', fields({ source: text, title: text, content: listAt })],
+  ['thinking', fields({ thinking: text, signature: nullish(text) })],
+  ['redacted_thinking', fields({ data: text })],
   ['tool_use', CALL],
-  ['tool_result', { ...RESULT, is_error: flagOrNone }],
+  ['tool_result', fields({ tool_use_id: text, is_error: nullish(flag) })],
   ['server_tool_use', CALL],
   ['mcp_tool_use', CALL],
   ['web_search_tool_result', RESULT],
@@ -77,20 +62,15 @@ const BLOCKS: ReadonlyMap<unknown, Checks> = new Map<unknown, Checks>([
   ['text_editor_code_execution_tool_result', RESULT],
   ['tool_search_tool_result', RESULT],
   ['mcp_tool_result', RESULT],
-  ['container_upload', { file_id: stringAt }],
-  ['tool_reference', { tool_name: stringAt }],
-  ['browser_state', { tabs: listAt }],
-  ['compaction', { content: textOrNone }],
+  ['container_upload', fields({ file_id: text })],
+  ['tool_reference', fields({ tool_name: text })],
+  ['browser_state', fields({ tabs: listAt })],
+  ['compaction', fields({ content: nullish(text) })],
 ])
 
 /** Throws `INVALID_INPUT`, which names the place and the rule, for a block without a type or without a required field. */
 function checkBlock(block: JsonObject, path: string): void {
-  stringAt(block.type, `${path}.type`)
-  checkFields(block, BLOCKS.get(block.type), path)
-}
-
-function checkFields(fields: JsonObject, checks: Checks | undefined, path: string): void {
-  for (const [field, check] of Object.entries(checks ?? {})) check(fields[field], `${path}.${field}`)
+  BLOCKS.get(text(block.type, `${path}.type`))?.(block, path)
 }
 
 /**
@@ -112,12 +92,9 @@ export function fromAnthropic(
 ): Message[] {
   return readable('fromAnthropic', () => {
     const reader = anthropicReader(options)
-    const list = Array.isArray(input)
-    const { system, messages } = list ? { system: undefined, messages: input } : objectAt(input, 'input')
-    const head = list ? '' : 'messages'
-    const turns = listAt(messages, list ? 'input' : 'messages')
+    const { system, list, place } = conversationAt(input, 'system', 'messages')
     const leading = system === undefined ? [] : [reader.system(system)]
-    return [...leading, ...turns.map((message, i) => reader.message(message, i, `${head}[${i}]`))]
+    return [...leading, ...list.map((message, i) => reader.message(message, i, `${place}[${i}]`))]
   })
 }
 
@@ -146,11 +123,11 @@ function fromSystem(system: unknown, conversion: Conversion): Message {
 }
 
 function fromMessage({ role, content, ...extra }: JsonObject, path: string, conversion: Conversion): Message {
-  if (role !== 'user' && role !== 'assistant') throw invalid(`${path}.role: must be user or assistant`)
-  const value = fromContent(content, role, `${path}.content`, conversion, extra)
+  const author = oneOf('user', 'assistant')(role, `${path}.role`)
+  const value = fromContent(content, author, `${path}.content`, conversion, extra)
   const { content: parts } = value
   const isAnswer = typeof parts !== 'string' && parts.length > 0 && parts.every(isResult)
-  return { role: isAnswer ? 'tool' : role, ...value }
+  return { role: isAnswer ? 'tool' : author, ...value }
 }
 
 function fromContent(
@@ -200,8 +177,8 @@ function fromSimpleBlock(
   conversion: Conversion,
 ): ToolResultContent {
   if (block.type === 'text') {
-    const { type: _, text, ...extra } = block
-    const own = stringAt(text, `${path}.text`)
+    const { type: _, text: given, ...extra } = block
+    const own = stringAt(given, `${path}.text`)
     return { type: 'text', text: own, ...kept(extra, isBlank(own)) }
   }
   if (place === 'user' && (block.type === 'image' || block.type === 'document')) {
@@ -269,9 +246,4 @@ function opaque(block: JsonObject, path: string, conversion: Conversion): Provid
   // The names of unknown types are not repeated in notes.
   const what = BLOCKS.has(block.type) ? `this ${block.type} block` : 'a block of an unknown type'
   return conversion.keep(ANTHROPIC, block, path, `the neutral form has no part for ${what}`)
-}
-
-/** Fields as provider options. Without fields there are no options, unless `mark` identifies the part as Anthropic's own. */
-function kept(fields: JsonObject, mark = false): { providerOptions?: ProviderOptions } {
-  return keptUnder(ANTHROPIC, fields, mark)
 }

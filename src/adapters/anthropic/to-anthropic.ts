@@ -13,12 +13,12 @@ import {
   type ToolResultPart,
 } from '../../core/messages/message.ts'
 import { readMessages } from '../../core/messages/message-check.ts'
-import { type Conversion, type ConversionOptions, unknownPart, whyNotSent } from '../conversion.ts'
+import { type Conversion, type ConversionOptions, omissionReason, unknownPart } from '../conversion.ts'
 import {
   answeredRunsOf,
   beginTurn,
   beginWriting,
-  leftOut,
+  omit,
   placesOf,
   resultsFirst,
   type Writing,
@@ -46,8 +46,6 @@ export type AnthropicOptions = ConversionOptions & {
   readonly forRequest?: boolean | undefined
 }
 
-const FORMAT = { name: ANTHROPIC, flag: 'forRequest', byDefault: false } as const
-
 /**
  * Converts neutral messages to the form of the Messages API: `toAnthropic(fromAnthropic(x))` is x.
  *
@@ -67,7 +65,8 @@ export function toAnthropic(
   options: AnthropicOptions = {},
 ): AnthropicConversation {
   return readMessages(given, 'toAnthropic', () => {
-    const { conversion, isSet, leading, messages } = beginWriting(given, options, FORMAT)
+    const begun = beginWriting(given, options, ANTHROPIC, 'forRequest', false)
+    const { conversion, isSet: forRequest, leading, messages } = begun
     const system = toSystem(messages.slice(0, leading), conversion)
     const turns: AnthropicMessage[] = []
     /** Whether the last turn holds results from within an assistant message: the next user content joins them. */
@@ -83,7 +82,7 @@ export function toAnthropic(
       for (const other of others) turns.push(other)
       ownResults = message.role === 'assistant' && turns.at(-1)?.role === 'user'
     }
-    const sent = isSet ? turns.map(({ role, content }) => ({ role, content })) : turns
+    const sent = forRequest ? turns.map(({ role, content }) => ({ role, content })) : turns
     return system === undefined ? { messages: sent } : { system, messages: sent }
   })
 }
@@ -142,7 +141,7 @@ function toContent(
   if (typeof content === 'string' ? own || !isBlank(content) : own && content.length === 0)
     return typeof content === 'string' ? content : []
   if (typeof content === 'string' || content.length === 0)
-    return leftOut(writing, 'the API rejects a message without visible characters')
+    return omit(writing, 'the API rejects a message without visible characters')
   const parts = role === 'tool' ? resultsFirst(content) : content
   const blocks = parts.flatMap((part) => toBlock(part, place, { ...writing, path: places.get(part)! }) ?? [])
   return blocks.length > 0 ? blocks : undefined
@@ -168,14 +167,14 @@ function toSimpleBlock(part: Part, place: Place, writing: Writing): AnthropicRes
       return textBlock(part, writing)
     case 'image':
     case 'file':
-      if (place !== 'user') return leftOut(writing, 'images and files are allowed in user messages only')
+      if (place !== 'user') return omit(writing, 'only user messages can contain images and files')
       if (isShownAsPlain(part))
-        writing.conversion.note('changed', writing.path, 'a text is sent as plain text')
-      return mediaBlock(part) ?? leftOut(writing, 'the API rejects bytes of this media type')
+        writing.conversion.note('changed', writing.path, 'a text file of another type is sent as plain text')
+      return mediaBlock(part) ?? omit(writing, 'the API rejects this media type')
     case 'provider':
-      if (part.provider !== ANTHROPIC) return leftOut(writing, whyNotSent(part.provider, ANTHROPIC))
+      if (part.provider !== ANTHROPIC) return omit(writing, omissionReason(part.provider, ANTHROPIC))
       if (!isObject(part.data) || typeof part.data.type !== 'string')
-        return leftOut(writing, whyNotSent(part.provider, ANTHROPIC))
+        return omit(writing, omissionReason(part.provider, ANTHROPIC))
       // It was a block of another type when it was read.
       return { ...part.data } as AnthropicResultBlock
     default:
@@ -184,10 +183,10 @@ function toSimpleBlock(part: Part, place: Place, writing: Writing): AnthropicRes
 }
 
 function textBlock({ text, providerOptions }: TextPart, writing: Writing): AnthropicResultBlock | undefined {
-  const { fields, isOwn, madeOf } = blockOptions(providerOptions)
+  const { fields, isOwn, blockType } = blockOptions(providerOptions)
   // The AI SDK makes a text of a compaction block; it becomes a block again.
-  if (madeOf === 'compaction') return { type: madeOf, content: text } as unknown as AnthropicResultBlock
-  if (isBlank(text) && !isOwn) return leftOut(writing, 'the API rejects text without visible characters')
+  if (blockType === 'compaction') return { type: blockType, content: text } as unknown as AnthropicResultBlock
+  if (isBlank(text) && !isOwn) return omit(writing, 'the API rejects text without visible characters')
   return { type: 'text', text, ...fields }
 }
 
@@ -199,20 +198,21 @@ function reasoningBlock(
   const { signature, ...rest } = fields
   if (typeof signature === 'string') return { type: 'thinking', thinking: text, signature, ...rest }
   if (redactedData !== undefined) return { type: 'redacted_thinking', data: redactedData }
-  return leftOut(writing, 'the API rejects reasoning without a signature of Anthropic')
+  return omit(writing, 'the API rejects reasoning without a signature from Anthropic')
 }
 
 function callBlock(part: ToolCallPart, { conversion, path }: Writing): AnthropicBlock {
   const { fields, isOwn } = blockOptions(part.providerOptions)
-  const asItIs = isOwn || isObject(part.input)
-  if (!asItIs) conversion.note('changed', `${path}.input`, 'an input must be an object: it is sent as one')
+  const isUnchanged = isOwn || isObject(part.input)
+  if (!isUnchanged)
+    conversion.note('changed', `${path}.input`, "the input isn't an object, so it is sent as one")
   if (part.providerExecuted === true)
     conversion.note(
       'changed',
       path,
       "a call that a provider ran itself is sent as one of the application's tools",
     )
-  const input = asItIs ? part.input : objectInput(part.input)
+  const input = isUnchanged ? part.input : objectInput(part.input)
   return { type: 'tool_use', id: part.toolCallId, name: part.toolName, input, ...fields }
 }
 
@@ -230,7 +230,11 @@ function resultBlock(
   // Results read from this format stay as they were.
   const isSilent = failed === true && value?.length === 0 && !isOwn
   if (isSilent)
-    writing.conversion.note('changed', `${writing.path}.output`, 'a failure without content is refused')
+    writing.conversion.note(
+      'changed',
+      `${writing.path}.output`,
+      'the API rejects a failure without content, so a short text is sent',
+    )
   const content = isSilent ? FAILED_TEXT : value
   return {
     type: 'tool_result',

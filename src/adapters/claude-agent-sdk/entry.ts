@@ -7,6 +7,7 @@ import type { Session } from '../../storage/storage.ts'
 import type { Store } from '../../store/store.ts'
 import { fromAnthropic } from '../anthropic/from-anthropic.ts'
 import { toAnthropic } from '../anthropic/to-anthropic.ts'
+import { fields, filledText, optional, text } from '../shapes.ts'
 import { jsonMessageAt, keptFor, listAt } from '../wire.ts'
 
 /*
@@ -91,26 +92,21 @@ export function decodeName(name: string): string {
   })
 }
 
+const keyShape = fields({ projectKey: text, sessionId: filledText, subpath: optional(filledText) })
+
 /** Reads a key. Throws `INVALID_INPUT` for a key that doesn't name a transcript or is too long. */
 export function transcriptOf(key: unknown): Transcript {
-  if (!isObject(key)) throw invalid('key: must be an object')
-  const { projectKey, sessionId, subpath } = key
-  if (typeof projectKey !== 'string') throw invalid('key.projectKey: must be a string')
-  if (typeof sessionId !== 'string' || sessionId === '')
-    throw invalid('key.sessionId: must be a non-empty string')
-  if (subpath !== undefined && (typeof subpath !== 'string' || subpath === ''))
-    throw invalid('key.subpath: must be a non-empty string, or absent')
+  const { projectKey, sessionId, subpath } = keyShape(key, 'key')
   const owner = ownerOf(projectKey)
   const id = idOf(projectKey, sessionId, subpath)
   if (id.length > MAX_NAME_LENGTH)
-    throw invalid(`key: must not be longer than ${MAX_NAME_LENGTH} characters in all`)
+    throw invalid(`key: must not be longer than ${MAX_NAME_LENGTH} characters in total`)
   return { key: { projectKey, sessionId, ...defined({ subpath }) }, id, owner, isMain: subpath === undefined }
 }
 
 /** Returns the owner of a project's sessions. Throws `INVALID_INPUT`. */
 export function ownerOf(projectKey: unknown): string {
-  if (typeof projectKey !== 'string') throw invalid('projectKey: must be a string')
-  const owner = encodeName(projectKey)
+  const owner = encodeName(text(projectKey, 'projectKey'))
   if (owner.length > MAX_NAME_LENGTH)
     throw invalid(`projectKey: must not be longer than ${MAX_NAME_LENGTH} characters`)
   return owner
@@ -160,9 +156,9 @@ export function messagesOf(entries: unknown, isMain: boolean): NewMessage[] {
   return listAt(entries, 'entries').map((value, index) => {
     const place = `entries[${index}]`
     const entry = jsonMessageAt(value, place)
-    if (typeof entry.type !== 'string') throw invalid(`${place}.type: must be a string`)
+    text(entry.type, `${place}.type`)
     const problem = jsonProblem(entry, DEPTH_KEPT)
-    if (problem !== undefined) throw invalid(`${place}: holds ${problem}`)
+    if (problem !== undefined) throw invalid(`${place}: contains ${problem}`)
     return messageOf(entry, isMain)
   })
 }
@@ -247,12 +243,12 @@ export function deletionOf({ metadata }: Message): string | undefined {
 export function keyOfUuid(uuid: unknown): string | undefined {
   if (typeof uuid !== 'string' || uuid === '') return undefined
   const name = encodeName(uuid)
-  if (name.length <= LONGEST_UUID) return name
+  if (name.length <= MAX_UUID_LENGTH) return name
   return `%sha256-${createHash('sha256').update(name).digest('hex')}`
 }
 
 /** Leaves room for the suffix of entries after a deletion. */
-const LONGEST_UUID = MAX_NAME_LENGTH - 100
+const MAX_UUID_LENGTH = MAX_NAME_LENGTH - 100
 
 /*
  * The metadata of a session under the name of this adapter:

@@ -1,11 +1,12 @@
 import { randomUUID } from 'node:crypto'
 import { z } from 'zod'
-import { isNotFound, isUndertextError, standingFor, UndertextError } from '../../core/errors.ts'
-import { check, nameSchema, taken } from '../../core/messages/check.ts'
-import { isObject } from '../../core/messages/json.ts'
+import { isNotFound, isUndertextError, UndertextError, withOriginal } from '../../core/errors.ts'
+import { check, functionSchema, nameSchema, taken } from '../../core/messages/check.ts'
+import { defined, isObject } from '../../core/messages/json.ts'
 import type { Session, ListedSession as SessionInList } from '../../storage/storage.ts'
 import { storeSchema, unlessUnknown } from '../../store/arguments.ts'
 import { ownedStore } from '../owned-store.ts'
+import { withRetries } from '../retry.ts'
 import type {
   FoldSessionSummary,
   ListedSession,
@@ -45,7 +46,7 @@ async function load(): Promise<FoldSessionSummary> {
   } catch (error) {
     const isMissing = isNotFound(error)
     const detail = isMissing ? 'it is not installed.' : 'it cannot be loaded.'
-    throw standingFor(new UndertextError('CLAUDE_AGENT_SDK_UNAVAILABLE', { detail }), error)
+    throw withOriginal(new UndertextError('CLAUDE_AGENT_SDK_UNAVAILABLE', { detail }), error)
   }
   const { foldSessionSummary } = module
   if (typeof foldSessionSummary !== 'function') {
@@ -56,29 +57,22 @@ async function load(): Promise<FoldSessionSummary> {
 }
 
 const optionsSchema = z.strictObject({
-  store: storeSchema<TranscriptStore>('append', 'getMessages', 'sessions', 'rewind', 'undoCompaction'),
-  actor: nameSchema.optional(),
-  foldSessionSummary: z
-    .custom<FoldSessionSummary>((value) => typeof value === 'function', 'must be a function')
-    .optional(),
-})
-
-/** Options of `undertextSessionStore`. */
-export type SessionStoreOptions = {
   /** The store of the transcripts. The caller closes it. */
-  readonly store: TranscriptStore
+  store: storeSchema<TranscriptStore>('append', 'getMessages', 'sessions', 'rewind', 'undoCompaction'),
   /** The actor of deletions and restores, for the audit. Default: none. */
-  readonly actor?: string
+  actor: nameSchema.optional(),
   /**
    * The SDK's function. Default: the function of the installed `@anthropic-ai/claude-agent-sdk`, loaded when summaries are first requested.
    */
-  readonly foldSessionSummary?: FoldSessionSummary
-}
+  foldSessionSummary: functionSchema<FoldSessionSummary>().optional(),
+})
+/** Options of `undertextSessionStore`. */
+export type SessionStoreOptions = z.input<typeof optionsSchema>
 
 /** Page size of `sessions.list`. */
 const PAGE = 1_000
 /** How often a deletion is retried after a concurrent append. */
-const MOST_TRIES = 10
+const MAX_TRIES = 10
 
 /**
  * Returns a session store that keeps transcripts of the Claude Agent SDK: pass it as `sessionStore` to `query` and to the SDK's functions
@@ -93,7 +87,8 @@ export function undertextSessionStore(options: SessionStoreOptions): UndertextSe
 /** The SDK's `SessionStore`, backed by a store. Created by `undertextSessionStore`. */
 export class UndertextSessionStore {
   readonly #store: TranscriptStore
-  readonly #actor: string | undefined
+  /** The actor for the audit, if there is one. */
+  readonly #authorship: { readonly actor?: string }
   readonly #fold: FoldSessionSummary | undefined
   /** The last pending write of each transcript: entries are written in the order of the calls. */
   readonly #last = new Map<string, Promise<void>>()
@@ -101,7 +96,7 @@ export class UndertextSessionStore {
   constructor(options: SessionStoreOptions) {
     const { store, actor, foldSessionSummary } = check(optionsSchema, options, 'undertextSessionStore')
     this.#store = store
-    this.#actor = actor
+    this.#authorship = defined({ actor })
     this.#fold = foldSessionSummary
   }
 
@@ -122,7 +117,7 @@ export class UndertextSessionStore {
     await this.#inOrder(id, async () => {
       const session = await this.#ensure(transcript)
       const model = session.model === undefined ? modelIn(given) : undefined
-      const change = { ...(session.owner === undefined && { owner }), ...(model !== undefined && { model }) }
+      const change = { ...(session.owner === undefined && { owner }), ...defined({ model }) }
       if (Object.keys(change).length > 0) await store.sessions.update(id, change, { owner })
       await appendNew(store, transcript, session, messages)
       const now = await store.sessions.get(id)
@@ -201,7 +196,7 @@ export class UndertextSessionStore {
       const mark = await this.#lastDeletion(id)
       deletion ??= mark?.deletion
       if (mark?.compactionId === undefined || mark.deletion !== deletion) continue
-      await this.#store.undoCompaction(id, mark.compactionId, { both: true, ...this.#authorship() })
+      await this.#store.undoCompaction(id, mark.compactionId, { both: true, ...this.#authorship })
       if ((await this.#lastDeletion(id)) === undefined) await keepIn(this.#store, id, { deleted: false })
       await this.#store.sessions.archive(id, false)
     }
@@ -210,26 +205,17 @@ export class UndertextSessionStore {
 
   async #delete(id: string, deletion: string): Promise<void> {
     await keepIn(this.#store, id, { deleted: true })
-    for (let tries = 1; ; tries++) {
+    await withRetries(MAX_TRIES, ['POSITION_CONFLICT'], async () => {
       const { position } = await this.#store.append(id, [deletionMark(deletion)])
-      try {
-        await this.#store.rewind(id, {
-          from: 'start',
-          keepCompactions: true,
-          expectedPosition: position,
-          ...this.#authorship(),
-          reason: 'SessionStore.delete',
-          params: DELETED,
-        })
-        await this.#store.sessions.archive(id)
-        // Entries were appended before it was archived: they make it a session again.
-        const { messageCount } = await this.#store.sessions.get(id)
-        if (messageCount > position) await this.#store.sessions.archive(id, false)
-        return
-      } catch (error) {
-        if (!isUndertextError(error, 'POSITION_CONFLICT') || tries === MOST_TRIES) throw error
-      }
-    }
+      await this.#store.rewind(id, {
+        ...{ from: 'start', keepCompactions: true, expectedPosition: position },
+        ...{ reason: 'SessionStore.delete', params: DELETED, ...this.#authorship },
+      })
+      await this.#store.sessions.archive(id)
+      // Entries were appended before it was archived: they make it a session again.
+      const { messageCount } = await this.#store.sessions.get(id)
+      if (messageCount > position) await this.#store.sessions.archive(id, false)
+    })
   }
 
   async #lastDeletion(id: string): Promise<DeletionMark | undefined> {
@@ -250,10 +236,8 @@ export class UndertextSessionStore {
     let after: SessionInList | undefined
     do {
       const sessions: SessionInList[] = await this.#store.sessions.list({
-        owner,
-        archived,
-        limit: PAGE,
-        ...(after && { after }),
+        ...{ owner, archived, limit: PAGE },
+        ...defined({ after }),
       })
       for (const session of sessions) {
         const key = keyOfSession(session.id)
@@ -276,10 +260,6 @@ export class UndertextSessionStore {
       if (!isUndertextError(error, 'SESSION_EXISTS')) throw error
       return store.sessions.get(id)
     }
-  }
-
-  #authorship(): { readonly actor?: string } {
-    return this.#actor === undefined ? {} : { actor: this.#actor }
   }
 
   async #inOrder(id: string, write: () => Promise<void>): Promise<void> {

@@ -2,6 +2,7 @@ import { isUndertextError } from '../../core/errors.ts'
 import { isObject, type JsonObject } from '../../core/messages/json.ts'
 import type { NewMessage, StoredMessage } from '../../core/messages/message.ts'
 import type { Session } from '../../storage/storage.ts'
+import { withRetries } from '../retry.ts'
 import {
   deletionOf,
   entryOf,
@@ -15,7 +16,7 @@ import {
 } from './entry.ts'
 
 /** How often an append is retried after another writer stored one of its entries. */
-const MOST_TRIES = 5
+const MAX_TRIES = 5
 
 /**
  * Appends the new entries of a batch, in order, in one transaction. An entry whose `uuid` the transcript has is
@@ -30,17 +31,11 @@ export async function appendNew(
   let fresh = firstOfEach(messages)
   // Deleted entries can come again, though their rows may still hold their keys.
   let isDoubtful = keptOf(session).deleted === true
-  for (let tries = 1; ; tries++) {
+  await withRetries(MAX_TRIES, ['IDEMPOTENCY_CONFLICT'], async () => {
     if (isDoubtful) fresh = await unknownOf(store, id, fresh)
-    if (fresh.length === 0) return
-    try {
-      await store.append(id, fresh)
-      return
-    } catch (error) {
-      if (!isUndertextError(error, 'IDEMPOTENCY_CONFLICT') || tries === MOST_TRIES) throw error
-      isDoubtful = true
-    }
-  }
+    isDoubtful = true
+    if (fresh.length > 0) await store.append(id, fresh)
+  })
 }
 
 function firstOfEach(messages: readonly NewMessage[]): readonly NewMessage[] {

@@ -1,5 +1,5 @@
 import { invalid } from '../../core/errors.ts'
-import { joinByNeighbourhood } from '../../core/messages/call-results.ts'
+import { joinByAdjacency } from '../../core/messages/call-results.ts'
 import { isBlank } from '../../core/messages/characters.ts'
 import { readable } from '../../core/messages/check.ts'
 import { defined, isObject, type Json, type JsonObject } from '../../core/messages/json.ts'
@@ -13,6 +13,7 @@ import {
 import { contentProblem, messageProblem } from '../../core/messages/message-check.ts'
 import { argumentsIn, roleOf } from '../../core/model/message-parts.ts'
 import { Conversion, type ConversionOptions } from '../conversion.ts'
+import { oneOf } from '../shapes.ts'
 import { isEmpty, jsonMessageAt, keptFor, keptUnder, objectAt, stringAt } from '../wire.ts'
 
 /*
@@ -50,10 +51,12 @@ export const TAGS = [
   'retiredBy',
 ] as const
 
+const keptIn = (fields: JsonObject) => keptUnder(FLAT, fields)
+
 /** Marks arguments that were given in the text of a call. */
 export const FROM_CONTENT = 'content'
 
-const ROLES = new Set(['system', 'user', 'assistant', 'tool', 'tool_call', 'tool_result'])
+const roleShape = oneOf('system', 'user', 'assistant', 'tool', 'tool_call', 'tool_result')
 
 /**
  * Converts flat messages (`ChatMessage`) to neutral messages, ready to be appended, one for one: `tool_call` becomes an assistant message
@@ -90,12 +93,11 @@ export function readChatMessages(
 
 function fromMessage(value: unknown, path: string): NewMessage {
   const { content, ...given } = objectAt(value, path) as { readonly [field: string]: unknown }
-  const { id, role, metadata, ...fields } = jsonMessageAt(given, path)
-  if (typeof role !== 'string' || !ROLES.has(role))
-    throw invalid(`${path}.role: must be system, user, assistant, tool, tool_call or tool_result`)
+  const { id, role: givenRole, metadata, ...fields } = jsonMessageAt(given, path)
+  const role = roleShape(givenRole, `${path}.role`)
   for (const name of ['tool_calls', 'function_call'])
     if (fields[name] !== undefined)
-      throw invalid(`${path}.${name}: is not a field of this form (fromOpenAI reads it)`)
+      throw invalid(`${path}.${name}: isn't a field of this format; use fromOpenAI to read it`)
   if (id !== undefined) stringAt(id, `${path}.id`)
   if (metadata !== undefined) objectAt(metadata, `${path}.metadata`)
   const own = typeof id === 'string' && isStorableId(id) ? id : undefined
@@ -103,8 +105,8 @@ function fromMessage(value: unknown, path: string): NewMessage {
   const { message, further, marks } = fromContent(content, role, fields, path)
   const kept: JsonObject = {
     ...marks,
-    ...(isEmpty(further) ? {} : { fields: further }),
-    ...(id !== undefined && own === undefined ? { id } : {}),
+    ...(!isEmpty(further) && { fields: further }),
+    ...(own === undefined && defined({ id })),
   }
   return {
     ...message,
@@ -151,14 +153,17 @@ function fromContent(content: unknown, flatRole: string, fields: JsonObject, pat
     const shown = flatRole === 'tool' ? { role: flatRole } : {}
     return { message: { role, content: [part] }, further, marks: shown }
   }
-  if (typeof content !== 'string') throw invalid(`${path}.content: must be a text or a list of parts`)
-  return { message: { role, content }, further: fields, marks }
+  return { message: { role, content: textAt(content, path) }, further: fields, marks }
 }
 
 /** The text of a call or a result, which may be absent. */
 function contentAt(content: unknown, path: string): string | null | undefined {
-  if (typeof content === 'string' || content === null || content === undefined) return content
-  throw invalid(`${path}.content: must be a text or a list of parts`)
+  return content === null || content === undefined ? content : textAt(content, path)
+}
+
+function textAt(content: unknown, path: string): string {
+  if (typeof content === 'string') return content
+  throw invalid(`${path}.content: must be a string or an array of parts`)
 }
 
 function shapeOf(content: string | null | undefined): JsonObject {
@@ -197,7 +202,7 @@ function fromCall(
     toolCallId: id.name,
     toolName: tool.name || 'unknown',
     input: value,
-    ...keptUnder(FLAT, { ...textFields, ...tool.kept, ...id.kept, ...kept }),
+    ...keptIn({ ...textFields, ...tool.kept, ...id.kept, ...kept }),
   })
   const isGiven = (value: Json | undefined): value is Json => value !== undefined && value !== null
   if (isGiven(args)) return { part: call(args, defined({ input })), further }
@@ -220,7 +225,7 @@ function fromResult(
     toolCallId: id.name,
     ...(tool.name !== '' && { toolName: tool.name }),
     output: { type: isMarkedFailed(further) ? 'error-text' : 'text', value: content ?? '' },
-    ...keptUnder(FLAT, { ...shapeOf(content), ...tool.kept, ...id.kept }),
+    ...keptIn({ ...shapeOf(content), ...tool.kept, ...id.kept }),
   }
   return { part, further }
 }
@@ -232,7 +237,7 @@ export function isMarkedFailed({ isError, result }: JsonObject): boolean {
 
 /** Gives calls and results without ids an id each, and results the names of their tools. */
 function withIds(messages: readonly NewMessage[], first: number): NewMessage[] {
-  const joined = joinByNeighbourhood(messages.map(partsOf), first)
+  const joined = joinByAdjacency(messages.map(partsOf), first)
   const names = new Map<string, string>()
   return messages.map((message, index) => {
     for (const part of joined[index]!)

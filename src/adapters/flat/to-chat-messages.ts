@@ -1,4 +1,3 @@
-import { invalid } from '../../core/errors.ts'
 import { canonicalJson, defined, isObject, type Json, type JsonObject } from '../../core/messages/json.ts'
 import {
   isFailed,
@@ -13,7 +12,8 @@ import {
 import { readMessages } from '../../core/messages/message-check.ts'
 import type { ChatMessage } from '../../core/model/message-parts.ts'
 import { argumentsIn } from '../../core/model/message-parts.ts'
-import { Conversion, type ConversionOptions } from '../conversion.ts'
+import { Conversion, type ConversionOptions, unknownPart } from '../conversion.ts'
+import { oneOf } from '../shapes.ts'
 import { isEmpty, keptFor } from '../wire.ts'
 import { FLAT, FROM_CONTENT, isMarkedFailed, TAGS } from './from-chat-messages.ts'
 
@@ -37,8 +37,7 @@ export function toChatMessages(messages: readonly Message[], options?: Conversio
     const conversion = new Conversion(FLAT, options)
     return messages.flatMap((message, index) => {
       conversion.at(index)
-      if (!(ROLES as readonly string[]).includes(message.role))
-        throw invalid(`[${index}].role: must be one of ${ROLES.join(', ')}`)
+      oneOf(...ROLES)(message.role, `[${index}].role`)
       return fromRow(message, `[${index}]`, conversion)
     })
   })
@@ -115,7 +114,7 @@ function pieceOf(part: Part, further: JsonObject, place: string, conversion: Con
   switch (part.type) {
     case 'tool-call':
       if (part.providerExecuted === true)
-        conversion.note('changed', place, 'the format cannot mark a call that the provider ran itself')
+        conversion.note('changed', place, "the format can't mark a call that the provider ran itself")
       return callPiece(part, further)
     case 'tool-result':
       noteOmitted(part, place, conversion)
@@ -127,7 +126,7 @@ function pieceOf(part: Part, further: JsonObject, place: string, conversion: Con
       conversion.note('not-sent', place, REASONS[part.type])
       return undefined
     default:
-      throw invalid(`${place}.type: is unknown`)
+      throw unknownPart(place)
   }
 }
 

@@ -13,7 +13,18 @@ import type {
 } from '../../core/messages/message.ts'
 import { isResult } from '../../core/messages/message.ts'
 import { Conversion, type ConversionOptions } from '../conversion.ts'
-import { isEmpty, jsonMessageAt, listAt, messageRead, objectAt, stringAt } from '../wire.ts'
+import { fields, flag, nullish, oneOf, optional, text } from '../shapes.ts'
+import {
+  conversationAt,
+  given,
+  isEmpty,
+  jsonMessageAt,
+  keptMessage,
+  listAt,
+  messageRead,
+  objectAt,
+  stringAt,
+} from '../wire.ts'
 import {
   Calls,
   fromMedia,
@@ -23,13 +34,12 @@ import {
   kept,
   orderOf,
   responseItem,
-  under,
 } from './gemini-parts.ts'
 
 type Reading = { readonly conversion: Conversion; readonly calls: Calls }
 
 /** The contents of a part: exactly one of these. Source: `Part` of `@google/genai`. */
-const HELD = [
+const CONTENT_FIELDS = [
   'text',
   'inlineData',
   'fileData',
@@ -42,7 +52,7 @@ const HELD = [
 ] as const
 
 /** Fields that only describe the content of a part. */
-const TELLING: ReadonlySet<string> = new Set([
+const DESCRIBING_FIELDS: ReadonlySet<string> = new Set([
   'thought',
   'videoMetadata',
   'mediaResolution',
@@ -53,29 +63,28 @@ const TELLING: ReadonlySet<string> = new Set([
 ])
 
 /** The content field of a part; `undefined` for an unknown kind, or a signature alone. */
-function heldBy(part: JsonObject, path: string): (typeof HELD)[number] | undefined {
-  const [held, another] = HELD.filter((name) => part[name] !== undefined && part[name] !== null)
-  if (another !== undefined) throw invalid(`${path}: must hold only one of ${HELD.join(', ')}`)
-  const says = held !== undefined || Object.keys(part).some((name) => !TELLING.has(name))
-  if (!says) throw invalid(`${path}: must hold one of ${HELD.join(', ')}`)
-  return held
+function contentFieldOf(part: JsonObject, path: string): (typeof CONTENT_FIELDS)[number] | undefined {
+  const [field, another] = CONTENT_FIELDS.filter((name) => part[name] !== undefined && part[name] !== null)
+  if (another !== undefined) throw invalid(`${path}: must have only one of ${CONTENT_FIELDS.join(', ')}`)
+  const hasContent = field !== undefined || Object.keys(part).some((name) => !DESCRIBING_FIELDS.has(name))
+  if (!hasContent) throw invalid(`${path}: must have one of ${CONTENT_FIELDS.join(', ')}`)
+  return field
 }
+
+const partShape = fields({ thoughtSignature: optional(text), thought: nullish(flag) })
 
 /** Reads a part. Throws `INVALID_INPUT`, which names the place and the rule, for a part that the API doesn't have. */
 function readPart(part: JsonObject, place: GeminiPlace, path: string, reading: Reading): Part {
-  if (part.thoughtSignature !== undefined) stringAt(part.thoughtSignature, `${path}.thoughtSignature`)
-  const { thought } = part
-  if (thought !== undefined && thought !== null && typeof thought !== 'boolean')
-    throw invalid(`${path}.thought: must be true or false`)
-  const held = heldBy(part, path)
-  switch (held) {
+  partShape(part, path)
+  const field = contentFieldOf(part, path)
+  switch (field) {
     case 'text':
       return readText(part, path)
     case 'inlineData':
     case 'fileData': {
       // A system instruction is text. Other parts of it are kept whole.
       const media = fromMedia(part, path)
-      return place === 'system' || media === undefined ? whole(part, path, held, reading) : media
+      return place === 'system' || media === undefined ? whole(part, path, field, reading) : media
     }
     case 'functionCall':
       if (place !== 'model') throw invalid(`${path}: a functionCall must be in a content of the model`)
@@ -84,13 +93,13 @@ function readPart(part: JsonObject, place: GeminiPlace, path: string, reading: R
       if (place !== 'user') throw invalid(`${path}: a functionResponse must be in a content of the user`)
       return readAnswer(part, path, reading)
     case 'executableCode':
-      stringAt(objectAt(part[held], `${path}.${held}`).code, `${path}.${held}.code`)
-      return whole(part, path, held, reading)
+      stringAt(objectAt(part[field], `${path}.${field}`).code, `${path}.${field}.code`)
+      return whole(part, path, field, reading)
     case 'codeExecutionResult':
     case 'toolCall':
     case 'toolResponse':
-      objectAt(part[held], `${path}.${held}`)
-      return whole(part, path, held, reading)
+      objectAt(part[field], `${path}.${field}`)
+      return whole(part, path, field, reading)
     case undefined:
       return whole(part, path, undefined, reading)
   }
@@ -99,15 +108,15 @@ function readPart(part: JsonObject, place: GeminiPlace, path: string, reading: R
 function whole(
   data: JsonObject,
   path: string,
-  held: string | undefined,
+  field: string | undefined,
   { conversion }: Reading,
 ): ProviderPart {
-  const what = held === undefined ? 'a part of an unknown kind' : `this ${held}`
+  const what = field === undefined ? 'a part of an unknown kind' : `this ${field}`
   return conversion.keep(GOOGLE, data, path, `the neutral form has no part for ${what}`)
 }
 
-function readText({ text: given, ...rest }: JsonObject, path: string): Part {
-  const text = stringAt(given, `${path}.text`)
+function readText({ text: own, ...rest }: JsonObject, path: string): Part {
+  const text = stringAt(own, `${path}.text`)
   if (rest.thought !== true) return { type: 'text', text, ...kept(rest, isBlank(text)) }
   const { thought: _, ...fields } = rest
   return { type: 'reasoning', text, ...kept(fields, true) }
@@ -121,7 +130,7 @@ function readCall(part: JsonObject, path: string, reading: Reading): ToolCallPar
   if (givenId === undefined && name === undefined && args === undefined)
     return whole(part, path, 'piece of a functionCall', reading)
   const toolName = stringAt(name, `${at}.name`)
-  const id = givenId === undefined ? undefined : stringAt(givenId, `${at}.id`)
+  const id = optional(text)(givenId, `${at}.id`)
   const input = args === undefined ? {} : objectAt(args, `${at}.args`)
   const toolCallId = reading.calls.call(toolName, id)
   const fields = {
@@ -134,7 +143,7 @@ function readCall(part: JsonObject, path: string, reading: Reading): ToolCallPar
     toolCallId,
     toolName,
     input,
-    ...kept({ ...rest, ...under('functionCall', fields) }),
+    ...kept({ ...rest, ...given('functionCall', fields) }),
   }
 }
 
@@ -145,7 +154,7 @@ function readAnswer(
 ): ToolResultPart {
   const at = `${path}.functionResponse`
   const { id: givenId, name: givenName, response, parts, ...own } = objectAt(functionResponse, at)
-  const id = givenId === undefined ? undefined : stringAt(givenId, `${at}.id`)
+  const id = optional(text)(givenId, `${at}.id`)
   // Without an id, only the name identifies the call.
   const name = givenName === undefined && id !== undefined ? undefined : stringAt(givenName, `${at}.name`)
   const { output, shape } = readOutput(response, parts, at, reading)
@@ -163,7 +172,7 @@ function readAnswer(
     toolCallId: call.id,
     ...defined({ toolName }),
     output,
-    ...kept({ ...rest, ...under('functionResponse', fields) }),
+    ...kept({ ...rest, ...given('functionResponse', fields) }),
   }
 }
 
@@ -184,9 +193,9 @@ function readOutput(
 }
 
 function readPiece(piece: JsonObject, path: string, reading: Reading): ToolResultContent {
-  if (isEmpty(piece)) throw invalid(`${path}: must hold one of inlineData, fileData`)
+  if (isEmpty(piece)) throw invalid(`${path}: must have inlineData or fileData`)
   if (piece.inlineData !== undefined && piece.fileData !== undefined)
-    throw invalid(`${path}: must hold only one of inlineData, fileData`)
+    throw invalid(`${path}: must have only one of inlineData and fileData`)
   const isMedia = piece.inlineData !== undefined || piece.fileData !== undefined
   return (isMedia ? fromMedia(piece, path) : undefined) ?? whole(piece, path, undefined, reading)
 }
@@ -212,27 +221,24 @@ export function fromGemini(
 ): Message[] {
   return readable('fromGemini', () => {
     const conversion = new Conversion(GOOGLE, options)
-    const list = Array.isArray(input)
-    const { systemInstruction, contents } = list
-      ? { systemInstruction: undefined, contents: input }
-      : objectAt(input, 'input')
-    const head = list ? '' : 'contents'
-    const given = listAt(contents, list ? 'input' : 'contents')
-    const reading: Reading = { conversion, calls: new Calls(given) }
-    const leading = systemInstruction === undefined ? [] : [readInstruction(systemInstruction, reading)]
+    const { system, list, place } = conversationAt(input, 'systemInstruction', 'contents')
+    const reading: Reading = { conversion, calls: new Calls(list) }
+    const leading = system === undefined ? [] : [readInstruction(system, reading)]
     let lastCalls: readonly string[] = []
     let followsAnswers = false
-    const turns = given.map((content, i) => {
-      const path = `${head}[${i}]`
+    const turns = list.map((content, i) => {
+      const path = `${place}[${i}]`
       const read = (fields: JsonObject): Message => readContent(fields, path, reading)
       const message = conversion.message(asPlainContent(content), i, path, read)
       const calls = idsOf(message, 'tool-call')
       const answers = idsOf(message, 'tool-result')
       if (calls.length > 0) lastCalls = calls
       const isInOrder = orderOf(answers, lastCalls).every((from, to) => from === to)
-      const isOdd = answers.length > 0 && (followsAnswers || !isInOrder)
+      const isReordered = answers.length > 0 && (followsAnswers || !isInOrder)
       followsAnswers = answers.length > 0
-      return isOdd && message.metadata === undefined ? { ...message, metadata: { [GOOGLE]: {} } } : message
+      return isReordered && message.metadata === undefined
+        ? { ...message, metadata: { [GOOGLE]: {} } }
+        : message
     })
     return [...leading, ...turns]
   })
@@ -243,10 +249,10 @@ function idsOf({ content }: Message, type: 'tool-call' | 'tool-result'): string[
   return content.flatMap((part) => (part.type === type ? [part.toolCallId] : []))
 }
 
-const ROLES: ReadonlySet<unknown> = new Set([undefined, 'user', 'model', 'function'])
+const roleShape = optional(oneOf('user', 'model', 'function'))
 
 function readContent({ role, parts, ...extra }: JsonObject, path: string, reading: Reading): Message {
-  if (!ROLES.has(role)) throw invalid(`${path}.role: must be user or model, or absent`)
+  roleShape(role, `${path}.role`)
   reading.calls.nextContent()
   const list = parts === undefined ? [] : listAt(parts, `${path}.parts`)
   const place = role === 'model' || (role === undefined && isModelsOwn(list)) ? 'model' : 'user'
@@ -286,16 +292,14 @@ function asMessage(role: Message['role'], parts: readonly Part[], fields: JsonOb
   const [first] = parts
   const isPlain = parts.length === 1 && first?.type === 'text' && first.providerOptions === undefined
   const content = isPlain ? first.text : parts
-  const needsMark = parts.length === 0 || Object.keys(fields).length > 0
-  return needsMark ? { role, content, metadata: { [GOOGLE]: fields } } : { role, content }
+  return keptMessage(GOOGLE, role, content, fields, parts.length === 0)
 }
 
-function readInstruction(given: unknown, reading: Reading): Message {
+function readInstruction(instruction: unknown, reading: Reading): Message {
   const path = 'systemInstruction'
-  const read = reading.conversion.reading(given, path, (): Message => {
-    const { value } = jsonMessageAt({ value: given }, path)
-    if (typeof value === 'string')
-      return { role: 'system', content: value, ...(isBlank(value) && { metadata: { [GOOGLE]: {} } }) }
+  const read = reading.conversion.reading(instruction, path, (): Message => {
+    const { value } = jsonMessageAt({ value: instruction }, path)
+    if (typeof value === 'string') return keptMessage(GOOGLE, 'system', value, {}, isBlank(value))
     if (Array.isArray(value)) return instructionOf(value, path, { form: 'parts' }, reading)
     const content = objectAt(value, path)
     if (!('parts' in content)) return instructionOf([content], path, { form: 'part' }, reading)
@@ -311,40 +315,24 @@ function instructionOf(
   fields: JsonObject,
   reading: Reading,
 ): Message {
-  const content = list.map((given, i): Part => {
-    if (typeof given === 'string') return { type: 'text', text: given, ...kept({ form: 'text' }) }
+  const content = list.map((part, i): Part => {
+    if (typeof part === 'string') return { type: 'text', text: part, ...kept({ form: 'text' }) }
     const at = `${path}[${i}]`
-    return reading.conversion.reading(given, at, () => readPart(objectAt(given, at), 'system', at, reading))
+    return reading.conversion.reading(part, at, () => readPart(objectAt(part, at), 'system', at, reading))
   })
-  const needsMark = content.length === 0 || Object.keys(fields).length > 0
-  return { role: 'system', content, ...(needsMark && { metadata: { [GOOGLE]: fields } }) }
+  return keptMessage(GOOGLE, 'system', content, fields, content.length === 0)
 }
 
-/** The SDK has classes for function responses; only their fields are sent. */
-function asPlainContent(given: unknown): unknown {
-  if (!isObject(given) || !Array.isArray(given.parts)) return given
-  const parts = (given.parts as readonly Json[]).map((part) => {
-    if (!isObject(part)) return part
-    const { functionResponse: answer, toolResponse: ran } = part
-    return {
-      ...part,
-      ...(isObject(answer) && { functionResponse: asPlainAnswer(answer) }),
-      ...(isObject(ran) && { toolResponse: { ...ran } }),
-    }
-  })
-  return { ...given, parts }
-}
+/** Fields whose values are instances of classes in the SDK; only the fields of an instance are sent. */
+const INSTANCES: ReadonlySet<string> = new Set(['functionResponse', 'toolResponse', 'inlineData', 'fileData'])
 
-function asPlainAnswer(answer: JsonObject): JsonObject {
-  if (!Array.isArray(answer.parts)) return { ...answer }
-  const parts = (answer.parts as readonly Json[]).map((part) => {
-    if (!isObject(part)) return part
-    const { inlineData, fileData } = part
-    return {
-      ...part,
-      ...(isObject(inlineData) && { inlineData: { ...inlineData } }),
-      ...(isObject(fileData) && { fileData: { ...fileData } }),
-    }
-  })
-  return { ...answer, parts }
+/** A content, or the value of such a field, as a plain object. */
+function asPlainContent(content: unknown): unknown {
+  if (!isObject(content) || !Array.isArray(content.parts)) return content
+  const plain = ([name, value]: [string, unknown]): [string, unknown] =>
+    INSTANCES.has(name) && isObject(value) ? [name, asPlainContent({ ...value })] : [name, value]
+  const parts = (content.parts as readonly unknown[]).map((part) =>
+    isObject(part) ? Object.fromEntries(Object.entries(part).map(plain)) : part,
+  )
+  return { ...content, parts }
 }

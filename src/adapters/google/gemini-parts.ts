@@ -19,7 +19,7 @@ import {
   type ToolResultOutput,
 } from '../../core/messages/message.ts'
 import { base64At } from '../conversion.ts'
-import { isEmpty, keptFor, keptUnder, mediaOf, objectAt, parsedArguments, stringAt } from '../wire.ts'
+import { given, keptFor, keptUnder, mediaOf, objectAt, parsedArguments, stringAt } from '../wire.ts'
 
 /*
  * Contents of the Gemini API, in and out. One content becomes one message, and a content that was read is written again as it was. Sources:
@@ -115,15 +115,7 @@ export function ownOf(fields: JsonObject, name: string): { own: JsonObject; rest
   return { own: isObject(own) ? own : {}, rest }
 }
 
-/** Fields as options of a part. Without fields there are no options, unless `mark` identifies the part as Gemini's own. */
-export function kept(fields: JsonObject, mark = false): { providerOptions?: ProviderOptions } {
-  return keptUnder(GOOGLE, fields, mark)
-}
-
-/** An object with these fields under a name; empty if there are none. */
-export function under(name: string, fields: JsonObject): JsonObject {
-  return isEmpty(fields) ? {} : { [name]: fields }
-}
+export const kept = (fields: JsonObject, mark = false) => keptUnder(GOOGLE, fields, mark)
 
 /** The media type of a file of an unknown type. */
 const UNKNOWN_TYPE = 'application/octet-stream'
@@ -141,8 +133,8 @@ export function fromMedia(part: JsonObject, path: string): ImagePart | FilePart 
   const [name, source] = part.inlineData === undefined ? FILE_DATA : INLINE_DATA
   const { [name]: held, ...rest } = part
   const at = `${path}.${name}`
-  const { [source]: given, mimeType, displayName, ...own } = objectAt(held, at)
-  const data = source === 'data' ? base64At(given, `${at}.data`) : stringAt(given, `${at}.fileUri`)
+  const { [source]: value, mimeType, displayName, ...own } = objectAt(held, at)
+  const data = source === 'data' ? base64At(value, `${at}.data`) : stringAt(value, `${at}.fileUri`)
   // Bytes need a media type.
   const isTyped = source === 'data' || mimeType !== undefined
   const mediaType = isTyped ? stringAt(mimeType, `${at}.mimeType`) : undefined
@@ -153,7 +145,7 @@ export function fromMedia(part: JsonObject, path: string): ImagePart | FilePart 
     ...(filename === undefined && defined({ displayName })),
     ...(!isTyped && { mimeType: null }),
   }
-  const options = kept({ ...rest, ...under(name, fields) })
+  const options = kept({ ...rest, ...given(name, fields) })
   const read: ImagePart | FilePart = isImage
     ? { type: 'image', image: data, mediaType, ...options }
     : { type: 'file', data, mediaType: mediaType ?? UNKNOWN_TYPE, ...defined({ filename }), ...options }
@@ -241,10 +233,10 @@ export function responseItem(given: Json, path: string): { item: TextPart; isErr
 export function responseOfItems(
   items: readonly ToolResultContent[],
   isError: boolean,
-  wasAbsent: boolean,
+  isAbsent: boolean,
 ): JsonObject | undefined {
   const [first, ...others] = items.filter((item) => item.type === 'text')
-  if (first === undefined && !isError) return wasAbsent ? undefined : {}
+  if (first === undefined && !isError) return isAbsent ? undefined : {}
   const marks = others.length === 0 ? partOptions(first?.providerOptions)?.fields : undefined
   const text = outputText({ type: 'content', value: items })
   const value = marks?.json === true ? parsedArguments(text) : text
@@ -283,7 +275,7 @@ export class Calls {
 
   /** The id of a call in the neutral form. */
   call(name: string, id: string | undefined): string {
-    const own = id === undefined || id === '' ? this.#madeUp(name, 'call') : id
+    const own = id === undefined || id === '' ? this.#generateId(name, 'call') : id
     this.#names.set(own, name)
     this.#open(own, name)
     return own
@@ -305,15 +297,15 @@ export class Calls {
   answer(
     name: string | undefined,
     id: string | undefined,
-    goesOn: boolean,
+    isContinued: boolean,
   ): { id: string; name: string | undefined } {
     const known = id !== undefined && this.#names.has(id) ? id : undefined
     const found = known ?? this.#openCall(name)?.id
     if (found === undefined) {
-      const own = id === undefined || id === '' ? this.#madeUp(name ?? '', 'answer') : id
+      const own = id === undefined || id === '' ? this.#generateId(name ?? '', 'answer') : id
       return { id: own, name }
     }
-    if (!goesOn) this.#close(found)
+    if (!isContinued) this.#close(found)
     return { id: found, name: this.#names.get(found) }
   }
 
@@ -339,7 +331,7 @@ export class Calls {
     return undefined
   }
 
-  #madeUp(name: string, kind: 'call' | 'answer'): string {
+  #generateId(name: string, kind: 'call' | 'answer'): string {
     const base = `gemini_call_${name.replace(/[^A-Za-z0-9_-]/g, '_').slice(0, 40)}`
     for (;;) {
       const count = (this.#counts.get(`${kind} ${base}`) ?? 0) + 1

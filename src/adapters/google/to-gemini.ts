@@ -15,12 +15,12 @@ import {
 } from '../../core/messages/message.ts'
 import { readMessages } from '../../core/messages/message-check.ts'
 import { DUMMY_SIGNATURE } from '../../core/tokens/reasoning-bindings.ts'
-import { type Conversion, type ConversionOptions, unknownPart, whyNotSent } from '../conversion.ts'
+import { type Conversion, type ConversionOptions, omissionReason, unknownPart } from '../conversion.ts'
 import {
   answeredRunsOf,
   beginTurn,
   beginWriting,
-  leftOut,
+  omit,
   placesOf,
   resultsFirst,
   type Writing,
@@ -54,7 +54,9 @@ function writePart(part: Part, place: GeminiPlace, writing: Writing): GeminiPart
       return writeReasoning(part, writing)
     case 'image':
     case 'file':
-      return place === 'system' ? leftOut(writing, 'a system instruction holds text only') : mediaPart(part)
+      return place === 'system'
+        ? omit(writing, 'a system instruction can only contain text')
+        : mediaPart(part)
     case 'tool-call':
       return writeCall(part, writing)
     case 'tool-result':
@@ -69,22 +71,22 @@ function writePart(part: Part, place: GeminiPlace, writing: Writing): GeminiPart
 function writeText({ text, providerOptions }: TextPart, writing: Writing): GeminiPart | undefined {
   const options = partOptions(providerOptions)
   if (options === undefined && isBlank(text))
-    return leftOut(writing, 'the API rejects text without visible characters')
+    return omit(writing, 'the API rejects text without visible characters')
   const { form: _, ...fields } = options?.fields ?? {}
   return { text, ...fields }
 }
 
 function writeReasoning({ text, providerOptions }: ReasoningPart, writing: Writing): GeminiPart | undefined {
   const options = partOptions(providerOptions)
-  if (options === undefined) return leftOut(writing, "reasoning that is not Gemini's is not sent")
+  if (options === undefined) return omit(writing, 'Gemini accepts only its own reasoning')
   return { text, thought: true, ...options.fields }
 }
 
 /** A part that was kept whole. Parts that the AI SDK keeps whole are in its own form. */
 function writeWhole({ provider, data }: ProviderPart, writing: Writing): GeminiPart | undefined {
-  if (!PROVIDERS.has(provider)) return leftOut(writing, whyNotSent(provider, GOOGLE))
+  if (!PROVIDERS.has(provider)) return omit(writing, omissionReason(provider, GOOGLE))
   if (!isObject(data) || 'ai-sdk' in data || 'type' in data)
-    return leftOut(writing, whyNotSent(GOOGLE, GOOGLE))
+    return omit(writing, omissionReason(GOOGLE, GOOGLE))
   return { ...data } as GeminiPart
 }
 
@@ -120,7 +122,7 @@ function idOf(toolCallId: string, mark: Json | undefined): { id?: string } {
 
 function argsOf({ input }: ToolCallPart, { conversion, path }: Writing): JsonObject {
   if (isObject(input)) return input
-  conversion.note('changed', `${path}.input`, 'an input must be an object: it is sent as one')
+  conversion.note('changed', `${path}.input`, "the input isn't an object, so it is sent as one")
   return objectInput(input)
 }
 
@@ -146,7 +148,7 @@ function writeAnswer(part: ToolResultPart, writing: Writing): GeminiPart {
 function nameOf({ toolName, toolCallId }: ToolResultPart, { conversion, path }: Writing): string {
   const name = toolName ?? conversion.toolNames.get(toolCallId)
   if (name === undefined)
-    conversion.note('changed', path, 'a response must name its function: it is named unknown')
+    conversion.note('changed', path, 'the name of the function is unknown, so the name unknown is sent')
   return name ?? 'unknown'
 }
 
@@ -189,8 +191,6 @@ export type GeminiOptions = ConversionOptions & {
   readonly dummySignatures?: boolean | undefined
 }
 
-const FORMAT = { name: GOOGLE, flag: 'dummySignatures', byDefault: true } as const
-
 /**
  * Converts neutral messages to contents of Gemini: `toGemini(fromGemini(x))` is x. Leading system messages
  * become `systemInstruction`, which the SDK accepts within `config`.
@@ -207,7 +207,8 @@ const FORMAT = { name: GOOGLE, flag: 'dummySignatures', byDefault: true } as con
  */
 export function toGemini(given: readonly Message[], options: GeminiOptions = {}): GeminiConversation {
   return readMessages(given, 'toGemini', () => {
-    const { conversion, isSet: dummySignatures, leading, messages } = beginWriting(given, options, FORMAT)
+    const begun = beginWriting(given, options, GOOGLE, 'dummySignatures', true)
+    const { conversion, isSet: dummySignatures, leading, messages } = begun
     const systemInstruction = writeInstruction(messages.slice(0, leading), conversion)
     const drafts = messages.slice(leading).flatMap((message, i) => {
       for (const part of partsOf(message))
@@ -294,8 +295,7 @@ function writeMessage(
   const path = `[${index}].content`
   const own = message.role === 'system' ? undefined : keptFor(GOOGLE, message.metadata)
   const all = partsOf(message)
-  if (all.length === 0 && own === undefined)
-    conversion.leaveOut(path, 'the API rejects a content without parts')
+  if (all.length === 0 && own === undefined) conversion.omit(path, 'the API rejects a content without parts')
   const arranged = message.role === 'tool' && own === undefined ? resultsFirst(all) : all
   const runs = message.role === 'assistant' ? runsOfAnswers(all) : [arranged]
   const places = placesOf(all, path)
@@ -351,7 +351,7 @@ function withSignature(sent: readonly Sent[], path: string, conversion: Conversi
   )
   const call = sent[first]?.source
   if (call?.type !== 'tool-call' || partOptions(call.providerOptions) !== undefined) return sent
-  conversion.note('changed', path, 'the first call has no signature: the documented replacement is sent')
+  conversion.note('changed', path, 'the first call has no signature, so the documented placeholder is sent')
   return sent.map((entry, i) =>
     i === first ? { ...entry, part: { ...entry.part, thoughtSignature: DUMMY_SIGNATURE } } : entry,
   )
@@ -363,15 +363,16 @@ function withAnswersTogether(drafts: readonly Draft[]): GeminiContent[] {
   let last: Draft[] = []
   let isOpen = false
   for (const draft of drafts) {
-    const goesOn: boolean =
+    const isContinued: boolean =
       isOpen &&
       !draft.isOwn &&
       (isResult(draft.parts?.[0]?.source) ||
         (last[0]!.isWithin && !draft.isWithin && draft.fields.role === 'user'))
-    if (goesOn) last.push(draft)
+    if (isContinued) last.push(draft)
     else together.push([draft])
     last = together.at(-1)!
-    isOpen = (goesOn || hasContent(draft)) && isOfAnswers(draft)
+    const isOfAnswers = !draft.isOwn && (draft.parts ?? []).every(({ source }) => isResult(source))
+    isOpen = isOfAnswers && (isContinued || (draft.parts ?? []).length > 0)
   }
   let calls: readonly string[] = []
   return together.map((group) => {
@@ -382,14 +383,6 @@ function withAnswersTogether(drafts: readonly Draft[]): GeminiContent[] {
     const parts = isOwn ? first : inOrder(sent, calls)
     return { ...fields, ...(parts !== undefined && { parts: parts.map(({ part }) => part) }) }
   })
-}
-
-function hasContent({ parts }: Draft): boolean {
-  return parts !== undefined && parts.length > 0
-}
-
-function isOfAnswers({ parts, isOwn }: Draft): boolean {
-  return !isOwn && (parts ?? []).every(({ source }) => isResult(source))
 }
 
 /** Sorts the results among parts into the order of their calls; other parts stay in place. */

@@ -14,6 +14,8 @@ import { blockAt, jsonBlock, LANGCHAIN, type LangChainBlock } from './types.ts'
 
 const ANTHROPIC = 'anthropic'
 
+export const keptIn = (fields: JsonObject) => keptUnder(LANGCHAIN, fields)
+
 /** Keeps a value that is not a content block and has no neutral form. The data is a pair, which no block can be. */
 export function noBlock(what: 'invalid_tool_call' | 'remove', value: JsonObject): ProviderPart {
   return { type: 'provider', provider: LANGCHAIN, data: [what, value] }
@@ -59,7 +61,7 @@ function readText({ type, text, refusal, ...extra }: JsonObject, path: string): 
       providerOptions: { [LANGCHAIN]: { ...extra, type, ...defined({ text }) } },
     }
   const options = { ...extra, ...defined({ refusal }) }
-  return { type: 'text', text: stringAt(text, `${path}.text`), ...keptUnder(LANGCHAIN, options) }
+  return { type: 'text', text: stringAt(text, `${path}.text`), ...keptIn(options) }
 }
 
 /**

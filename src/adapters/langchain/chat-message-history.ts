@@ -4,7 +4,7 @@ import { BaseListChatMessageHistory } from '@langchain/core/chat_history'
 import type { AIMessage, BaseMessage } from '@langchain/core/messages'
 import { z } from 'zod'
 import { invalid, isUndertextError } from '../../core/errors.ts'
-import { check, nameSchema, ownerOption } from '../../core/messages/check.ts'
+import { check, functionSchema, nameSchema, ownerOption } from '../../core/messages/check.ts'
 import { canonicalJson, defined, isObject } from '../../core/messages/json.ts'
 import { type Message, type NewMessage, partsOf, type ToolCallPart } from '../../core/messages/message.ts'
 import { storeSchema, unlessUnknown } from '../../store/arguments.ts'
@@ -68,9 +68,7 @@ const optionsSchema = z.strictObject({
   /** Keeps content that LangChain doesn't allow as an unread part, instead of rejecting the messages. Default: false. */
   lenient: z.boolean().optional(),
   /** Receives a note for everything that was kept whole, not read, changed or not sent. */
-  onNote: z
-    .custom<(note: ConversionNote) => void>((value) => typeof value === 'function', 'must be a function')
-    .optional(),
+  onNote: functionSchema<(note: ConversionNote) => void>().optional(),
 })
 
 /** Options of `UndertextChatMessageHistory`. `ConversionOptions` describes `lenient` and `onNote`. */
@@ -103,7 +101,7 @@ export class UndertextChatMessageHistory extends BaseListChatMessageHistory {
       ...this.#options,
       find: (messages) => this.#find(messages),
       isAdded: (message) => this.#added.has(message),
-      asked: (last) => this.#unanswered.asked(last),
+      beginCall: (last) => this.#unanswered.beginCall(last),
     })
   }
 
@@ -176,7 +174,7 @@ export class UndertextChatMessageHistory extends BaseListChatMessageHistory {
     const removal = given.findIndex((message) => isObject(message) && message.type === 'remove')
     if (removal !== -1)
       throw invalid(
-        `[${removal}].type: must not be remove: compactions.hide and rewind of the store hide messages`,
+        `[${removal}].type: must not be remove; use compactions.hide or rewind of the store to hide messages`,
       )
     const { store, sessionId, conversion } = this.#options
     const read = withOwnIds(fromLangChain(given, conversion), this.#ownIds)
@@ -385,7 +383,7 @@ export type HistoryTurns = SessionNames & {
   /** Whether a message of the caller is stored. */
   readonly isAdded: (message: BaseMessage) => boolean
   /** Begins a call whose prompt ends with this message. The returned function takes the model's answer, which is stored later. */
-  readonly asked: (last: BaseMessage | undefined) => (requestId: string, answer: ModelAnswer) => void
+  readonly beginCall: (last: BaseMessage | undefined) => (requestId: string, answer: ModelAnswer) => void
 }
 
 /** The histories of this process, for the models that recover with them. */

@@ -12,17 +12,18 @@ import type {
 } from '../../core/messages/message.ts'
 import { Conversion, type ConversionOptions } from '../conversion.ts'
 import { FunctionCallIds } from '../openai/from-openai.ts'
+import { required } from '../shapes.ts'
 import {
   isEmpty,
   isTextBlock,
   joinBlocks,
-  keptUnder,
+  keptMessage,
   listAt,
   objectAt,
   parsedArguments,
   stringAt,
 } from '../wire.ts'
-import { noBlock, readBlock, readSimpleBlock } from './blocks.ts'
+import { keptIn, noBlock, readBlock, readSimpleBlock } from './blocks.ts'
 import { type Envelope, LANGCHAIN, openEnvelope, usualFields } from './types.ts'
 
 /**
@@ -44,7 +45,7 @@ export function fromLangChain(messages: readonly object[], options?: ConversionO
     const conversion = new Conversion(LANGCHAIN, options)
     const calls: KnownCalls = { names: new Map(), functionCallIds: new FunctionCallIds() }
     const inexact = (place: string): void =>
-      conversion.note('changed', place, 'is not entirely JSON, and is kept as far as JSON allows')
+      conversion.note('changed', place, "it isn't JSON, so its JSON form is kept")
     return conversion.messages(messages, 'messages', (message, path) =>
       new MessageReader(conversion, calls, openEnvelope(message, path, inexact), path).read(),
     )
@@ -101,8 +102,7 @@ class MessageReader {
   }
 
   #message(role: Role, content: string | Part[], fields: JsonObject): Message {
-    const kept = this.#kept(fields)
-    return { role, content, ...(!isEmpty(kept) && { metadata: { [LANGCHAIN]: kept } }) }
+    return keptMessage(LANGCHAIN, role, content, this.#kept(fields))
   }
 
   /** Returns the content: one text, or parts. */
@@ -120,7 +120,7 @@ class MessageReader {
   #plainContent(content: Json | undefined): string | Part[] {
     if (typeof content === 'string') return content
     if (content !== undefined && content !== null)
-      throw invalid(`${this.#path}.content: must be a text or a list of blocks`)
+      throw invalid(`${this.#path}.content: must be a string or an array of blocks`)
     this.#form.content = content === null ? null : 'absent'
     return []
   }
@@ -160,7 +160,7 @@ class MessageReader {
     const call = { toolCallId, ...defined({ toolName }) }
     return {
       role: 'tool',
-      content: [{ type: 'tool-result', ...call, output, ...keptUnder(LANGCHAIN, kept) }],
+      content: [{ type: 'tool-result', ...call, output, ...keptIn(kept) }],
     }
   }
 
@@ -259,10 +259,10 @@ class CallReader {
 
   #readBlock(block: JsonObject, place: string): ToolCallPart {
     const argsField = block.type === 'tool_use' ? 'input' : 'args'
-    const { id, name, [argsField]: args, ...extra } = block
+    const { id, name, [argsField]: given, ...extra } = block
     const toolCallId = stringAt(id, `${place}.id`)
     const blockName = stringAt(name, `${place}.name`)
-    if (args === undefined) throw invalid(`${place}.${argsField}: is missing`)
+    const args = required(given, `${place}.${argsField}`)
     const entry = this.#entries.find(
       ({ taken, value }) => !taken && isObject(value) && value.id === toolCallId,
     )
@@ -278,10 +278,10 @@ class CallReader {
 
   #readEntry(entry: Entry): ToolCallPart {
     const place = `${this.#path}.tool_calls[${entry.at}]`
-    const { id, name, args, type, ...extra } = objectAt(entry.value, place)
+    const { id, name, args: given, type, ...extra } = objectAt(entry.value, place)
     const toolCallId = stringAt(id, `${place}.id`)
     const toolName = stringAt(name, `${place}.name`)
-    if (args === undefined) throw invalid(`${place}.args: is missing`)
+    const args = required(given, `${place}.args`)
     entry.taken = true
     this.#order.push(entry.at)
     const call = { ...extra, ...(type !== 'tool_call' && { type: type ?? null }) }
@@ -307,7 +307,7 @@ class CallReader {
   #invalid(call: unknown, place: string): Part {
     return this.#conversion.reading(call, place, () => {
       const kept = objectAt(call, place)
-      this.#conversion.note('kept', place, 'a call with unreadable arguments cannot be answered')
+      this.#conversion.note('kept', place, "a call with unreadable arguments can't get a result")
       return noBlock('invalid_tool_call', kept)
     })
   }
@@ -343,5 +343,5 @@ class CallReader {
 }
 
 function callPart(toolCallId: string, toolName: string, input: Json, options: JsonObject): ToolCallPart {
-  return { type: 'tool-call', toolCallId, toolName, input, ...keptUnder(LANGCHAIN, options) }
+  return { type: 'tool-call', toolCallId, toolName, input, ...keptIn(options) }
 }

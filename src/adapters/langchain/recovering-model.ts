@@ -15,7 +15,7 @@ import { defined } from '../../core/messages/json.ts'
 import { isBlankMessage } from '../../core/messages/message.ts'
 import { readUsage } from '../../core/tokens/provider-usage.ts'
 import type { PreparedRequest } from '../../store/requests/prepared.ts'
-import { begunIterable, recordCallOf } from '../recovering.ts'
+import { begunIterable, recordSessionCall } from '../recovering.ts'
 import {
   type HistoryTurns,
   type ModelAnswer,
@@ -31,8 +31,8 @@ import { LANGCHAIN } from './types.ts'
 type CallOptions = RunnableConfig & { readonly tools?: unknown }
 
 /** A call whose prompt has the history of a session. */
-type Call = Omit<HistoryTurns, 'asked'> & {
-  readonly answered: ReturnType<HistoryTurns['asked']>
+type Call = Omit<HistoryTurns, 'beginCall'> & {
+  readonly recordAnswer: ReturnType<HistoryTurns['beginCall']>
   readonly history: UndertextChatMessageHistory
   readonly messages: readonly BaseMessage[]
   readonly place: Place
@@ -52,7 +52,9 @@ type Call = Omit<HistoryTurns, 'asked'> & {
  */
 export function recoveringModel<M extends BaseChatModel>(model: M, history?: UndertextChatMessageHistory): M {
   if (typeof model?.getLsParams !== 'function')
-    throw invalid('recoveringModel: model must be a chat model; bind tools and settings to what is returned')
+    throw invalid(
+      'recoveringModel: model must be a chat model; bind tools and settings to the returned model',
+    )
   if (history !== undefined && !turnsOf.has(history))
     throw invalid('recoveringModel: history must be an UndertextChatMessageHistory')
   const callOf = (input: BaseLanguageModelInput, options: CallOptions = {}): Call | undefined =>
@@ -95,13 +97,18 @@ export function recoveringModel<M extends BaseChatModel>(model: M, history?: Und
 
 /** Records the usage of a call. `answer` is stored by the history later. */
 async function record(
-  { store, owner, answered }: Call,
+  { store, owner, recordAnswer }: Call,
   request: PreparedRequest,
   reported: BaseMessage | undefined,
   answer: ModelAnswer,
 ): Promise<void> {
-  const requestId = await recordCallOf(store, request, owner, await readUsage(reported, request.provider))
-  if (requestId !== undefined) answered(requestId, answer)
+  const requestId = await recordSessionCall(
+    store,
+    request,
+    owner,
+    await readUsage(reported, request.provider),
+  )
+  if (requestId !== undefined) recordAnswer(requestId, answer)
 }
 
 function messagesOf(input: BaseLanguageModelInput): readonly BaseMessage[] {
@@ -117,7 +124,7 @@ function findCall(
   const turns = history === undefined ? undefined : turnsOf.get(history)
   const place = turns?.find(messages)
   if (history === undefined || turns === undefined || place === undefined) return undefined
-  return { ...turns, answered: turns.asked(messages.at(-1)), history, messages, place, options }
+  return { ...turns, recordAnswer: turns.beginCall(messages.at(-1)), history, messages, place, options }
 }
 
 /** Sends a prompt unchanged; after an overflow, with the shorter history instead of the messages that the history returned. */

@@ -11,7 +11,7 @@ import {
   type ToolResultPart,
 } from '../../core/messages/message.ts'
 import { readMessages } from '../../core/messages/message-check.ts'
-import { Conversion, type ConversionOptions, isSilent, unknownPart, whyNotSent } from '../conversion.ts'
+import { Conversion, type ConversionOptions, isSilent, omissionReason, unknownPart } from '../conversion.ts'
 import { runsOf } from '../runs.ts'
 import { isEmpty, keptFor, textBlocks } from '../wire.ts'
 import { mediaBlock, noBlockOf, reasoningBlock, textBlock } from './blocks.ts'
@@ -46,8 +46,7 @@ class CallWriter {
     if (options.from === 'additional_kwargs' && isObject(this.#own?.additional_kwargs)) return []
     if (options.from === 'additional_kwargs') this.#renewed.add(part.toolCallId)
     const isWritten = isObject(part.input) || options.call !== undefined || options.from === 'content'
-    if (!isWritten)
-      this.#conversion.note('changed', place, 'arguments must be an object, and are put into one')
+    if (!isWritten) this.#conversion.note('changed', place, "the input isn't an object, so it is sent as one")
     const args: Json = isWritten ? part.input : { arguments: part.input }
     const call = { name: part.toolName, args, id: part.toolCallId }
     if (options.from !== 'content') this.#listed.push(entryOf(call, options.call))
@@ -195,16 +194,16 @@ class Writer {
   ): WrittenMessage[] {
     const calls = new CallWriter(this.#conversion, own, this.#renewed)
     const isStandard = own === undefined && parts.some(isStandardOnly)
-    const leftOut = new Set<Part>()
+    const omitted = new Set<Part>()
     const blocks = parts.flatMap((part, i): LangChainBlock[] => {
       if (part.type === 'tool-call' && !isServed(part)) return calls.write(part, placeOf(i), isStandard)
       if (part.type === 'provider' && calls.writeUnread(part)) return []
       const block = this.#block(part, placeOf(i))
-      if (block.length === 0) leftOut.add(part)
+      if (block.length === 0) omitted.add(part)
       return block
     })
     // Providers reject reasoning on its own, and the parts that followed it are left out.
-    if (leftOut.size > 0 && parts.every((part) => isSilent(part) || leftOut.has(part))) return []
+    if (omitted.size > 0 && parts.every((part) => isSilent(part) || omitted.has(part))) return []
     return [this.#message(message, own, blocks, calls.fields())]
   }
 
@@ -237,12 +236,12 @@ class Writer {
         return [mediaBlock(part)]
       case 'provider': {
         if (part.provider === LANGCHAIN && isObject(part.data)) return [{ ...part.data }]
-        this.#conversion.note('not-sent', place, whyNotSent(part.provider, LANGCHAIN))
+        this.#conversion.note('not-sent', place, omissionReason(part.provider, LANGCHAIN))
         return []
       }
       case 'tool-call':
         if (isServed(part)) return [serverCallBlock(part)]
-        this.#conversion.note('not-sent', place, 'a call is sent only in an assistant message')
+        this.#conversion.note('not-sent', place, 'only assistant messages can contain tool calls')
         return []
       case 'tool-result':
         return [serverResultBlock(part)]

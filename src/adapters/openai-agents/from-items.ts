@@ -6,7 +6,6 @@ import type {
   ImagePart,
   Message,
   Part,
-  ProviderOptions,
   ProviderPart,
   ReasoningPart,
   Role,
@@ -16,11 +15,12 @@ import type {
 } from '../../core/messages/message.ts'
 import { Conversion, type ConversionOptions } from '../conversion.ts'
 import { audioTypeOf } from '../openai/chat-types.ts'
-import type { Shape } from '../shapes.ts'
+import { oneOf, type Shape } from '../shapes.ts'
 import {
   isEmpty,
   joinBlocks,
   jsonMessageAt,
+  keptMessage,
   keptUnder,
   listAt,
   objectAt,
@@ -53,7 +53,7 @@ function fromItem(value: unknown, place: string, conversion: Conversion): Messag
   const { type, role } = objectAt(value, place)
   if (type === undefined || type === 'message') return fromMessage(value, place, role, conversion)
   const shape = ITEMS.get(type)
-  if (shape === undefined) throw invalid(`${place}.type: is not a type of an item`)
+  if (shape === undefined) throw invalid(`${place}.type: isn't an item type`)
   if (type === 'function_call_result') return fromResult(value, place, shape, conversion)
   const item = jsonMessageAt(value, place)
   shape(item, place)
@@ -70,38 +70,34 @@ function only(role: Role, part: Part): Message {
 }
 
 function fromMessage(value: unknown, place: string, givenRole: unknown, conversion: Conversion): Message {
-  const role = (['system', 'user', 'assistant'] as const).find((one) => one === givenRole)
-  if (role === undefined) throw invalid(`${place}.role: must be one of ${Object.keys(MESSAGES).join(', ')}`)
+  const role = oneOf('system', 'user', 'assistant')(givenRole, `${place}.role`)
   const shape = MESSAGES[role]
   const { content: given, ...others } = objectAt(value, place)
   // Contents are checked one by one, so that a malformed one can be kept alone.
   const { type, role: _, ...rest } = jsonMessageAt(others, place)
   shape(role === 'system' ? { ...rest, content: given } : rest, place)
   const fields = type === undefined ? { ...rest, type: null } : rest
-  if (role !== 'assistant' && typeof given === 'string')
-    return isEmpty(fields) ? { role, content: given } : message(role, given, fields)
-  const content = listAt(given, `${place}.content`).map((part, i) =>
-    fromPart(part, `${place}.content[${i}]`, role === 'user' ? 'user' : 'assistant', conversion),
-  )
+  if (role !== 'assistant' && typeof given === 'string') return keptMessage(AGENTS, role, given, fields)
+  const at = `${place}.content`
+  const content = fromParts(listAt(given, at), at, role === 'user' ? 'user' : 'assistant', conversion)
   // Empty texts are dropped from other messages; the mark shows that this message was read here.
   const isSilent = content.every((part) => part.type === 'text' && part.text === '')
-  return message(role, content, isSilent && isEmpty(fields) ? { type: 'message' } : fields)
+  return keptMessage(AGENTS, role, content, isSilent && isEmpty(fields) ? { type: 'message' } : fields)
 }
 
-function message(role: Role, content: string | Part[], fields: JsonObject): Message {
-  return isEmpty(fields) ? { role, content } : { role, content, metadata: { [AGENTS]: fields } }
-}
-
-function fromPart(
-  value: unknown,
+function fromParts(
+  list: readonly unknown[],
   place: string,
-  where: 'user' | 'assistant',
+  where: 'user' | 'assistant' | 'outputs',
   conversion: Conversion,
-): Part | ProviderPart {
-  return conversion.reading(value, place, (): Part => {
-    const content = jsonMessageAt(value, place)
-    CONTENTS[where](content, place)
-    return fromContent(content, place, conversion)
+): ToolResultContent[] {
+  return list.map((value, i) => {
+    const at = `${place}[${i}]`
+    return conversion.reading(value, at, (): ToolResultContent => {
+      const content = jsonMessageAt(value, at)
+      CONTENTS[where](content, at)
+      return fromContent(content, at, conversion)
+    })
   })
 }
 
@@ -120,13 +116,8 @@ function fromCall({ type: _, callId, name, arguments: text, ...rest }: JsonObjec
 function fromToolCall({ callId, ...item }: JsonObject): ToolCallPart {
   const { tool, input: names } = CALLS.get(item.type)!
   const [input, fields] = parted(item, names)
-  return {
-    type: 'tool-call',
-    toolCallId: stringAt(callId, 'callId'),
-    toolName: tool,
-    input,
-    ...own(fields),
-  }
+  const toolCallId = stringAt(callId, 'callId')
+  return { type: 'tool-call', toolCallId, toolName: tool, input, ...own(fields) }
 }
 
 /** The readable texts as one text; everything the provider requires is kept beside it. */
@@ -170,17 +161,8 @@ function fromResult(value: unknown, place: string, shape: Shape, conversion: Con
 
 function fromOutput(given: unknown, place: string, conversion: Conversion): Read {
   if (typeof given === 'string') return { output: { type: 'text', value: given } }
-  if (Array.isArray(given)) {
-    const value = given.map((entry, i) => {
-      const at = `${place}[${i}]`
-      return conversion.reading(entry, at, (): ToolResultContent => {
-        const content = jsonMessageAt(entry, at)
-        CONTENTS.outputs(content, at)
-        return fromContent(content, at, conversion)
-      })
-    })
-    return { output: { type: 'content', value } }
-  }
+  if (Array.isArray(given))
+    return { output: { type: 'content', value: fromParts(given, place, 'outputs', conversion) } }
   const read = conversion.reading(given, place, () => fromLoneOutput(given, place, conversion))
   return 'output' in read ? read : { output: { type: 'content', value: [read] }, form: 'one' }
 }
@@ -226,10 +208,7 @@ function listOfJson(given: unknown, place: string): Json {
   return (given as readonly unknown[]).map((entry, i) => jsonMessageAt(entry, `${place}[${i}]`))
 }
 
-/** Fields as `providerOptions` of this format; no options for no fields. */
-function own(fields: JsonObject): { providerOptions?: ProviderOptions } {
-  return keptUnder(AGENTS, fields)
-}
+const own = (fields: JsonObject) => keptUnder(AGENTS, fields)
 
 /** A value that only the SDK understands, kept whole. Its type is not at the top level, where other formats would mistake it for theirs. */
 function keptContent(data: JsonObject): ProviderPart {
@@ -238,7 +217,7 @@ function keptContent(data: JsonObject): ProviderPart {
 
 /** A content that names a file stored by the provider. */
 function keptAtProvider(content: JsonObject, place: string, conversion: Conversion): ProviderPart {
-  conversion.note('kept', place, 'the file it names is stored by the provider')
+  conversion.note('kept', place, 'the provider stores the file that it names')
   return keptContent(content)
 }
 
@@ -276,7 +255,7 @@ function mediaPart(content: JsonObject, bytes?: Uint8Array): ImagePart | FilePar
   if (field === 'image') return { type: field, image: data, ...defined({ mediaType: stated }), ...kept }
   const { format, filename } = { ...content, ...held }
   const sound = field === 'audio' ? audioTypeOf(typeof format === 'string' ? format : '*') : undefined
-  const named = typeof filename === 'string' ? { filename } : {}
+  const named = typeof filename === 'string' && { filename }
   return { type: 'file', data, mediaType: sound ?? stated ?? mediaTypeOf(data), ...named, ...kept }
 }
 

@@ -1,21 +1,22 @@
 import { invalid } from '../../core/errors.ts'
-import type { JsonObject } from '../../core/messages/json.ts'
-import { isObject } from '../../core/messages/json.ts'
+import { isObject, type JsonObject } from '../../core/messages/json.ts'
 import {
   fields,
+  filledText,
   listOf,
   media,
   nullable,
   object,
   oneOf,
   optional,
+  required,
   rule,
   type Shape,
   text,
   type Variant,
   variants,
 } from '../shapes.ts'
-import { objectAt, stringAt } from '../wire.ts'
+import { objectAt } from '../wire.ts'
 
 /*
  * Items of the OpenAI Agents SDK, in and out. One item becomes one message, and an item that was read is
@@ -78,23 +79,12 @@ export function parted(value: JsonObject, names: readonly string[]): readonly [J
 
 const none: Shape<object> = objectAt
 
-/** Any value except undefined. */
-const given: Shape = (value, place) => {
-  if (value === undefined) throw invalid(`${place}: must be given`)
-  return value
-}
-
 const number = rule<number>(Number.isFinite, 'must be a number')
 const integer = rule<number>(Number.isSafeInteger, 'must be a whole number')
 const count = rule<number>(
   (value) => Number.isSafeInteger(value) && (value as number) >= 0,
-  'must be a whole number from 0 on',
+  'must be a whole number, 0 or more',
 )
-
-const someText: Shape<string> = (value, place) => {
-  if (stringAt(value, place) === '') throw invalid(`${place}: must not be empty`)
-  return value as string
-}
 
 const extra = { providerData: optional(object) }
 const base = { id: optional(text), ...extra }
@@ -282,7 +272,7 @@ const OTHERS = {
     status: oneOf('in_progress', 'completed'),
     operation: variants({
       create_file: fields({ path: text, diff: text }),
-      update_file: fields({ path: text, diff: text, moveTo: optional(someText) }),
+      update_file: fields({ path: text, diff: text, moveTo: optional(filledText) }),
       delete_file: fields({ path: text }),
     }),
     ...caller,
@@ -310,7 +300,7 @@ const OTHERS = {
     ...caller,
     ...base,
   }),
-  tool_search_call: fields({ arguments: given, ...search }),
+  tool_search_call: fields({ arguments: required, ...search }),
   tool_search_output: fields({
     tools: listOf(object),
     toolSearchAgentName: optional(text),

@@ -6,7 +6,7 @@ import type { PreparedRequest } from '../../store/requests/prepared.ts'
 import {
   type AnswerPlace,
   begunIterable,
-  recordCallOf,
+  recordSessionCall,
   type SessionNames,
   withMethods,
 } from '../recovering.ts'
@@ -39,10 +39,10 @@ export type AgentModelProvider = {
 }
 
 /** The history as `getItems` returned it, and what was stored since. */
-export type HandedOut = {
+export type ReturnedHistory = {
   readonly shown: readonly AgentItem[]
   /** The number of messages stored after it. */
-  readonly storedSince: () => Promise<number>
+  readonly countStoredSince: () => Promise<number>
   /** Returns the same history as it is now, without messages stored after it. */
   readonly again: () => Promise<AgentItem[]>
 }
@@ -52,14 +52,14 @@ type RecoveringSession = SessionNames & {
   readonly store: SessionStore
   readonly sessionId: string
   /** The history that was last returned; `undefined` if there is none. */
-  readonly handedOut: () => HandedOut | undefined
+  readonly returned: () => ReturnedHistory | undefined
   /** Begins a call whose input ends with this item. The returned function takes the model's answer, which is stored later. */
-  readonly asked: (last: object | undefined) => Answered
+  readonly beginCall: (last: object | undefined) => RecordAnswer
 }
 
-type Answered = (requestId: string, output: readonly object[]) => void
+type RecordAnswer = (requestId: string, output: readonly object[]) => void
 /** A request that is recorded after its answer. */
-type Asked = { readonly request: PreparedRequest; readonly answered: Answered }
+type SentCall = { readonly request: PreparedRequest; readonly recordAnswer: RecordAnswer }
 
 /** Events of a stream before any content of the model. */
 const PRELUDE: ReadonlySet<unknown> = new Set(['response_started', 'model'])
@@ -78,16 +78,16 @@ export function recovering<T extends AgentModel | AgentModelProvider>(
 
 function recoveringModel(model: AgentModel, session: RecoveringSession): AgentModel {
   const getResponse = async (sent: AgentRequest): Promise<object> => {
-    const { asked, result } = await ask(session, sent, (one) => model.getResponse(one as never))
-    await record(session, asked, result)
+    const { call, result } = await send(session, sent, (one) => model.getResponse(one as never))
+    await record(session, call, result)
     return result
   }
   const getStreamedResponse = async function* (sent: AgentRequest): AsyncIterable<object> {
-    const { asked, result } = await ask(session, sent, (one) =>
+    const { call, result } = await send(session, sent, (one) =>
       begunIterable(model.getStreamedResponse(one as never), (event) => PRELUDE.has(typeOf(event))),
     )
     for await (const event of result) {
-      if (typeOf(event) === 'response_done') await record(session, asked, event)
+      if (typeOf(event) === 'response_done') await record(session, call, event)
       yield event
     }
   }
@@ -100,40 +100,39 @@ function typeOf(event: object): unknown {
 
 async function record(
   { store, owner }: RecoveringSession,
-  asked: Asked | undefined,
+  call: SentCall | undefined,
   given: object,
 ): Promise<void> {
-  if (asked === undefined) return
-  const { request, answered } = asked
-  const requestId = await recordCallOf(store, request, owner, await readUsage(given, request.provider))
+  if (call === undefined) return
+  const { request, recordAnswer } = call
+  const requestId = await recordSessionCall(store, request, owner, await readUsage(given, request.provider))
   const { response = given } = given as { readonly response?: object }
   const { output } = response as { readonly output?: unknown }
-  if (requestId !== undefined && Array.isArray(output)) answered(requestId, output)
+  if (requestId !== undefined && Array.isArray(output)) recordAnswer(requestId, output)
 }
 
 /** Sends a request unchanged; after an overflow, with the shorter history instead of the one that the session returned. */
-async function ask<R>(
-  { store, sessionId, provider, model, handedOut, asked }: RecoveringSession,
+async function send<R>(
+  { store, sessionId, provider, model, returned, beginCall }: RecoveringSession,
   sent: AgentRequest,
-  send: (sent: AgentRequest) => Promise<R>,
-): Promise<{ readonly asked?: Asked; readonly result: R }> {
-  const history = handedOut()
+  work: (sent: AgentRequest) => Promise<R>,
+): Promise<{ readonly call?: SentCall; readonly result: R }> {
+  const history = returned()
   const input =
     typeof sent.input === 'string' ? [{ type: 'message', role: 'user', content: sent.input }] : sent.input
   const isOnServer = sent.previousResponseId !== undefined || sent.conversationId !== undefined
   const rest = history === undefined || isOnServer ? undefined : afterHistory(input, history.shown)
-  if (history === undefined || rest === undefined) return { result: await send(sent) }
-  const unstored = rest.slice(await history.storedSince())
+  if (history === undefined || rest === undefined) return { result: await work(sent) }
+  const unstored = rest.slice(await history.countStoredSince())
   const { systemInstructions: system, tools, modelSettings, signal } = sent
   const maxOutputTokens = modelSettings?.maxTokens
-  const answered = asked(input.at(-1))
+  const recordAnswer = beginCall(input.at(-1))
   return store.withOverflowRecovery(
     sessionId,
     async (request, attempt) => {
-      if (attempt === 1 && !request.compacted)
-        return { asked: { request, answered }, result: await send(sent) }
-      const shorter = { ...sent, input: [...(await history.again()), ...rest] }
-      return { asked: { request, answered }, result: await send(shorter) }
+      const isUnchanged = attempt === 1 && !request.compacted
+      const input = isUnchanged ? sent.input : [...(await history.again()), ...rest]
+      return { call: { request, recordAnswer }, result: await work({ ...sent, input }) }
     },
     {
       prompt: fromAgentItems(unstored, { lenient: true }).filter((message) => !isBlankMessage(message)),

@@ -1,5 +1,11 @@
 import { z } from 'zod'
-import { labelSchema, modelShape, nameSchema, ownerOption } from '../../core/messages/check.ts'
+import {
+  functionSchema,
+  labelSchema,
+  modelShape,
+  nameSchema,
+  ownerOption,
+} from '../../core/messages/check.ts'
 import { type InsertedRole, SUMMARY_PRESETS } from '../../core/rendering/summary-heading.ts'
 import { storeSchema } from '../../store/arguments.ts'
 import type { CompactOptions } from '../../store/config/store-options.ts'
@@ -22,8 +28,6 @@ export type SessionStore = RecoveringStore &
     | 'rewind'
   >
 
-const called = <F>() => z.custom<F>((value) => typeof value === 'function', 'must be a function')
-
 export const sessionSchema = z.strictObject({
   store: storeSchema<SessionStore>('rewind'),
   /** The session's id in the store. The session is created when the first item is added. Default: a new UUID. */
@@ -41,7 +45,7 @@ export const sessionSchema = z.strictObject({
     .union([z.boolean(), z.custom<CompactOptions>((value) => typeof value === 'object' && value !== null)])
     .optional(),
   /** Receives the error when a compaction after a turn fails. The turn stays stored. Default: a process warning. */
-  onCompactionError: called<(error: unknown) => void>().optional(),
+  onCompactionError: functionSchema<(error: unknown) => void>().optional(),
   /**
    * The model that is called. It decides when compaction is due, and is recorded if the session has no model yet. Default: the session's
    * own, else "openai".
@@ -58,7 +62,7 @@ export const sessionSchema = z.strictObject({
   /** The actor that the audit names for rewinds. */
   actor: nameSchema.optional(),
   /** Receives notes about items that were kept whole, and about messages from elsewhere that were changed or not sent. */
-  onNote: called<(note: ConversionNote) => void>().optional(),
+  onNote: functionSchema<(note: ConversionNote) => void>().optional(),
 })
 /** Options of an `UndertextSession`. */
 export type UndertextSessionOptions = z.input<typeof sessionSchema>

@@ -15,6 +15,7 @@ import { resultAsParts } from '../../core/rendering/contents.ts'
 import { type RenderOptions, renderView } from '../../core/rendering/render.ts'
 import type { RewindOptions } from '../../store/rewind.ts'
 import type { ConversionOptions } from '../conversion.ts'
+import { oneOf } from '../shapes.ts'
 import { listAt, objectAt, stringAt } from '../wire.ts'
 import { fromAgentItems } from './from-items.ts'
 import type { AgentFunctionCallItem, AgentItem } from './item-shapes.ts'
@@ -39,7 +40,7 @@ type CheckedTransaction = {
   readonly replacement: readonly AgentItem[]
 }
 
-const FIELDS: { readonly [type: string]: readonly string[] } = {
+const FIELDS: { readonly [type in HistoryTransaction['type']]: readonly string[] } = {
   append_items: ['items'],
   replace_suffix: ['expectedSuffix', 'replacement'],
 }
@@ -50,11 +51,8 @@ export function checkTransaction(args: unknown): CheckedTransaction {
   const { operationId, transaction } = isObject(args) ? args : ({} as { readonly [name: string]: unknown })
   const id = check(nameSchema, operationId, `${what}: operationId`)
   if (id.trim() === '') throw invalid(`${what}: operationId: must not be blank`)
-  if (!isObject(transaction)) throw invalid(`${what}: transaction: must be an object`)
-  const { type, ...lists } = transaction as { readonly [name: string]: unknown }
-  const names = typeof type === 'string' && Object.hasOwn(FIELDS, type) ? FIELDS[type] : undefined
-  if (names === undefined)
-    throw invalid(`${what}: transaction.type: must be one of ${Object.keys(FIELDS).join(', ')}`)
+  const { type, ...lists } = objectAt(transaction, `${what}: transaction`)
+  const names = FIELDS[oneOf('append_items', 'replace_suffix')(type, `${what}: transaction.type`)]
   if (Object.keys(lists).length !== names.length || !names.every((name) => Array.isArray(lists[name])))
     throw invalid(`${what}: transaction: must have the lists ${names.join(' and ')} and nothing else`)
   const items = names.map((name) => normalizeItems(lists[name] as object[]))
@@ -90,7 +88,7 @@ export async function rewriteHistory(
     const from = (view: readonly ViewMessage[]) => {
       const rows = show(view)
       const rewrite = decide(rows, originals)
-      if (rewrite === undefined) throw new NothingToDo()
+      if (rewrite === undefined) throw new NoChange()
       append = rewrite.append
       const first = rows[rewrite.from]
       return first === undefined ? ('end' as const) : { beforeMessage: first.row.id }
@@ -99,7 +97,7 @@ export async function rewriteHistory(
       await store.rewind(sessionId, { from, append: () => append, keepCompactions: true, ...details })
       return
     } catch (error) {
-      if (error instanceof NothingToDo) return
+      if (error instanceof NoChange) return
       if (error instanceof OriginalsNeeded) await fetchOriginals(store, sessionId, error.rows, originals)
       else if (!isUndertextError(error, 'SESSION_NOT_FOUND')) throw error
       else if (details.operationId !== undefined) {
@@ -112,7 +110,7 @@ export async function rewriteHistory(
   }
 }
 
-class NothingToDo extends Error {}
+class NoChange extends Error {}
 
 async function fetchOriginals(
   store: SessionStore,

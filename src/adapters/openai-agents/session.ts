@@ -12,15 +12,15 @@ import type { RewindOptions } from '../../store/rewind.ts'
 import type { ConversionOptions } from '../conversion.ts'
 import { forkBeside } from '../forks.ts'
 import { ownedStore } from '../owned-store.ts'
-import { appendNamed, noteSession, recordAnswers, Unanswered } from '../recovering.ts'
+import { appendNamed, recordAnswers, recordNames, Unanswered } from '../recovering.ts'
 import { fromAgentItems } from './from-items.ts'
 import type { AgentItem } from './item-shapes.ts'
 import {
   type AgentModel,
   type AgentModelProvider,
-  type HandedOut,
   isSame,
   placeAt,
+  type ReturnedHistory,
   recovering,
 } from './recovering-model.ts'
 import {
@@ -47,9 +47,9 @@ import {
 import { toAgentItems, toItemsOfEach } from './to-items.ts'
 
 /** The state of a session when its history was read. */
-type Standing = Pick<Session, 'messageCount' | 'viewEpoch'>
+type SessionState = Pick<Session, 'messageCount' | 'viewEpoch'>
 
-function standingOf(session: Session | undefined): Standing {
+function stateOf(session: Session | undefined): SessionState {
   return { messageCount: session?.messageCount ?? 0, viewEpoch: session?.viewEpoch ?? 0 }
 }
 
@@ -103,10 +103,10 @@ export class UndertextSession {
   readonly #id: string
   readonly #options: Omit<UndertextSessionOptions, 'store' | 'sessionId'>
   /** Receipts for reading the history: the last reader may compact it while no one else changes it. They exist only in this process. */
-  readonly #receipts = new WeakMap<object, Standing>()
+  readonly #receipts = new WeakMap<object, SessionState>()
   readonly #unanswered = new Unanswered<object, readonly object[]>({ placeAt, isSame })
   /** What `getItems` last returned in full. */
-  #handedOut: HandedOut | undefined
+  #returned: ReturnedHistory | undefined
 
   /** Throws `INVALID_INPUT`. */
   constructor(options: UndertextSessionOptions) {
@@ -140,9 +140,9 @@ export class UndertextSession {
     const view = await this.#view()
     const items = itemsOf(this.#shown(view, this.#notes))
     const last = view.reduce((most, { position = 0 }) => Math.max(most, position), 0)
-    this.#handedOut = {
+    this.#returned = {
       shown: [...items],
-      storedSince: async () => (await this.#view()).filter(({ position = 0 }) => position > last).length,
+      countStoredSince: async () => (await this.#view()).filter(({ position = 0 }) => position > last).length,
       again: async () =>
         itemsOf(this.#shown((await this.#view()).filter(({ position = 0 }) => position <= last))),
     }
@@ -162,8 +162,8 @@ export class UndertextSession {
       ...this.#options,
       store: this.#store,
       sessionId: this.#id,
-      handedOut: () => this.#handedOut,
-      asked: (last) => this.#unanswered.asked(last),
+      returned: () => this.#returned,
+      beginCall: (last) => this.#unanswered.beginCall(last),
     })
   }
 
@@ -189,7 +189,7 @@ export class UndertextSession {
     const rows = (await this.#rows()).flatMap(({ row, shown }) => shown.map(({ id }) => ({ row, id })))
     const found = typeof item === 'number' ? rows[item] : rows.findLast(({ id }) => id === item)
     if (found === undefined && typeof item === 'number')
-      throw invalid('fork: at: the session has no item at this place')
+      throw invalid('fork: at: the session has no item at this index')
     return found && [found.row]
   }
 
@@ -218,7 +218,7 @@ export class UndertextSession {
 
   /** Hides all items. The session, its settings and its log stay. */
   async clearSession(_runContext?: unknown): Promise<void> {
-    const rewound = { ...EVERYTHING, ...this.#authorship('clearSession') }
+    const rewound = { ...WHOLE_HISTORY, ...this.#authorship('clearSession') }
     await unlessUnknown(this.#store.rewind(this.#id, rewound))
   }
 
@@ -241,7 +241,7 @@ export class UndertextSession {
   async replaceHistoryWithCompaction(items: readonly object[], _runContext?: unknown): Promise<void> {
     // The rewind reads the items later, when the caller may have changed its list.
     const append = structuredClone(fromAgentItems(items, this.#notes))
-    const rewound = { ...EVERYTHING, append, ...this.#authorship('replaceHistoryWithCompaction') }
+    const rewound = { ...WHOLE_HISTORY, append, ...this.#authorship('replaceHistoryWithCompaction') }
     await unlessUnknown(this.#store.rewind(this.#id, rewound))
   }
 
@@ -269,7 +269,7 @@ export class UndertextSession {
     const decide: Decide = (rows, originals) => {
       const rewrite = replaceSuffix(rows, expected, replacement, originals)
       if (rewrite !== 'other') return rewrite
-      const why = 'the newest items are not those expected'
+      const why = "the newest items aren't the expected ones"
       throw new UndertextError('STALE_PLAN', { sessionId: this.#id, why, messageIds: [] })
     }
     await this.#rewrite('applyHistoryTransaction', decide, { operationId, operationBody })
@@ -281,7 +281,7 @@ export class UndertextSession {
   ): Promise<{ items: AgentItem[]; ownership: object }> {
     // The session is read first: a change in between makes the receipt stale, never wrong.
     const ownership = {}
-    this.#receipts.set(ownership, standingOf(await this.#session()))
+    this.#receipts.set(ownership, stateOf(await this.#session()))
     return { items: await this.getItems(undefined, runContext), ownership }
   }
 
@@ -293,10 +293,10 @@ export class UndertextSession {
   ): Promise<void> {
     const { length } = items
     const position = await this.#add(items)
-    const standing = this.#receipts.get(ownership ?? {})
-    if (ownership === null || standing === undefined || position === undefined) return
-    if (standing.messageCount + length === position)
-      this.#receipts.set(ownership, { ...standing, messageCount: position })
+    const state = this.#receipts.get(ownership ?? {})
+    if (ownership === null || state === undefined || position === undefined) return
+    if (state.messageCount + length === position)
+      this.#receipts.set(ownership, { ...state, messageCount: position })
     else this.#receipts.delete(ownership)
   }
 
@@ -315,8 +315,8 @@ export class UndertextSession {
     const session = await this.#session()
     if (session === undefined) return null
     if (ownership !== undefined) {
-      const standing = this.#receipts.get(ownership ?? {})
-      if (!isDeepStrictEqual(standing, standingOf(session))) return null
+      const state = this.#receipts.get(ownership ?? {})
+      if (!isDeepStrictEqual(state, stateOf(session))) return null
     }
     try {
       if (!isForced && !(await this.#store.needsCompaction(this.#id, provider, model))) return null
@@ -326,7 +326,7 @@ export class UndertextSession {
     } catch (error) {
       if (ownership === undefined) throw error
       if (onCompactionError !== undefined) onCompactionError(error)
-      else process.emitWarning(`A session was not compacted after a turn: ${errorName(error)}`)
+      else process.emitWarning(`A session wasn't compacted after a turn: ${errorName(error)}`)
       return null
     }
   }
@@ -345,7 +345,7 @@ export class UndertextSession {
     const show = (view: readonly ViewMessage[]): ShownRow[] => this.#shown(view)
     await rewriteHistory(this.#store, this.#id, show, decide, { ...operation, ...this.#authorship(method) })
     // A transaction may have created the session.
-    if (operation !== undefined) await noteSession(this.#store, this.#id, { owner: this.#options.owner })
+    if (operation !== undefined) await recordNames(this.#store, this.#id, { owner: this.#options.owner })
   }
 
   #shown(view: readonly ViewMessage[], notes: ConversionOptions = {}): ShownRow[] {
@@ -374,7 +374,7 @@ export class UndertextSession {
 }
 
 /** A rewind of everything visible. */
-const EVERYTHING = { from: 'start', keepCompactions: true } as const
+const WHOLE_HISTORY = { from: 'start', keepCompactions: true } as const
 
 function itemsOf(rows: readonly ShownRow[]): AgentItem[] {
   return rows.flatMap(({ shown }) => shown)
@@ -382,7 +382,7 @@ function itemsOf(rows: readonly ShownRow[]): AgentItem[] {
 
 const modelSchema = z.custom<object>(
   (value) => isObject(value) && ('getResponse' in value || 'getModel' in value),
-  'must be a model or a provider of models',
+  'must be a model or a model provider',
 )
 
 /** The usage of a compaction, as the SDK counts it. */

@@ -1,6 +1,5 @@
 import { compactionBlock } from '../../core/messages/compaction-block.ts'
-import type { Json, JsonObject } from '../../core/messages/json.ts'
-import { isObject } from '../../core/messages/json.ts'
+import { isObject, type Json, type JsonObject } from '../../core/messages/json.ts'
 import {
   type FilePart,
   type ImagePart,
@@ -18,7 +17,7 @@ import {
   type ToolResultPart,
 } from '../../core/messages/message.ts'
 import { readMessages } from '../../core/messages/message-check.ts'
-import { Conversion, type ConversionOptions, unknownPart, whyNotSent } from '../conversion.ts'
+import { Conversion, type ConversionOptions, omissionReason, unknownPart } from '../conversion.ts'
 import { audioFormatOf } from '../openai/chat-types.ts'
 import { argumentsText, keptFor, mediaOf, replacedAt, textBlocks } from '../wire.ts'
 import { AGENTS, type AgentItem, CALLS, CONTENT_TYPES, PROVIDER, RESULTS } from './item-shapes.ts'
@@ -32,10 +31,14 @@ function toResult(part: ToolResultPart, writing: Writing): Item {
   const callId = part.toolCallId
   if (RESULTS.has(type)) return toKnownResult(part, { ...fields, type }, form, writing)
   if (own === undefined && isFailed(part.output))
-    writing.conversion.note('changed', writing.place, 'a result does not say that its call failed')
+    writing.conversion.note('changed', writing.place, "a result can't mark its call as failed")
   const name = part.toolName ?? writing.names.get(callId)
   if (name === undefined)
-    writing.conversion.note('changed', writing.place, 'a result must name its tool, and its call is unknown')
+    writing.conversion.note(
+      'changed',
+      writing.place,
+      'the name of the tool is unknown, so the name tool is sent',
+    )
   const output = toOutput(part.output, form, writing)
   return { type: 'function_call_result', callId, name: name ?? 'tool', ...fields, output }
 }
@@ -101,7 +104,7 @@ function toKnownResult(
     const own = keptFor(AGENTS, first.providerOptions)
     return { ...item, output: { ...own, type: 'computer_screenshot', data: first.image } }
   }
-  conversion.note('changed', place, 'a screenshot that is shown as a text is sent as an empty image')
+  conversion.note('changed', place, 'a screenshot that was replaced with text is sent as an empty image')
   return { ...item, output: { type: 'computer_screenshot', data: NO_SCREENSHOT } }
 }
 
@@ -180,7 +183,7 @@ function toPlain(message: Message, fields: JsonObject | undefined, place: string
   const { role } = message
   const texts = partsOf(message).flatMap((part, i) => {
     if (part.type === 'text') return [part.text]
-    writing.conversion.note('not-sent', `${place}.content[${i}]`, `a ${role} message holds only text`)
+    writing.conversion.note('not-sent', `${place}.content[${i}]`, `a ${role} message can only contain text`)
     return []
   })
   if (texts.length === 0) return []
@@ -251,11 +254,11 @@ function toContent(part: Part, isModel: boolean, writing: Writing): readonly Ite
     case 'file': {
       const isOurs = keptFor(AGENTS, part.providerOptions) !== undefined
       if (!isModel || isOurs) return [toInputMedia(part, true)]
-      return left(writing, 'a model is not sent its own images and files')
+      return omit(writing, "images and files in assistant messages aren't sent")
     }
     case 'reasoning':
       // Emptied reasoning was removed on purpose.
-      return part.text === '' ? [] : left(writing, 'reasoning of another provider')
+      return part.text === '' ? [] : omit(writing, 'the provider accepts only its own reasoning')
     case 'provider':
       return toKeptContent(part, writing)
     default:
@@ -263,8 +266,8 @@ function toContent(part: Part, isModel: boolean, writing: Writing): readonly Ite
   }
 }
 
-function left({ conversion, place }: Writing, why: string): readonly Item[] {
-  conversion.leaveOut(place, why)
+function omit({ conversion, place }: Writing, why: string): readonly Item[] {
+  conversion.omit(place, why)
   return []
 }
 
@@ -272,7 +275,7 @@ function left({ conversion, place }: Writing, why: string): readonly Item[] {
 function toKeptContent(part: ProviderPart, writing: Writing): readonly Item[] {
   const content = keptItem(part)
   if (content !== undefined && CONTENT_TYPES.has(content.type)) return [content]
-  return left(writing, whyNotSent(part.provider, PROVIDER))
+  return omit(writing, omissionReason(part.provider, PROVIDER))
 }
 
 function toText({ text, providerOptions }: TextPart, type: 'input_text' | 'output_text'): Item {

@@ -1,6 +1,6 @@
-import type { Json, JsonObject } from '../../core/messages/json.ts'
+import { defined, type Json, type JsonObject } from '../../core/messages/json.ts'
 import type { ProviderOptions } from '../../core/messages/message.ts'
-import { keptFor, keptUnder } from '../wire.ts'
+import { given, keptFor, keptUnder } from '../wire.ts'
 
 /*
  * Messages in the form of OpenAI Chat Completions, in and out. One message becomes one message, and a message
@@ -83,10 +83,7 @@ export type OpenAIMessage =
   | { role: 'tool'; content: string | OpenAITextPart[]; tool_call_id: string }
   | { role: 'function'; content: string | null; name: string }
 
-/** Fields of a part as `providerOptions` of this format. */
-export function kept(fields: JsonObject): { providerOptions?: ProviderOptions } {
-  return keptUnder(OPENAI, fields)
-}
+export const kept = (fields: JsonObject) => keptUnder(OPENAI, fields)
 
 /**
  * Options of the AI SDK that aren't field names of this format. If one of them is present, the fields beside it are the SDK's too. Source:
@@ -107,10 +104,9 @@ const SDK_OPTIONS = [
  * detail of an image has a place here.
  */
 export function chatFields(options: ProviderOptions | undefined): JsonObject {
-  const given = keptFor(OPENAI, options) ?? {}
-  if (!SDK_OPTIONS.some((name) => Object.hasOwn(given, name))) return given
-  const detail = sdkDetailOf(options)
-  return detail === undefined ? {} : { image_url: { detail } }
+  const own = keptFor(OPENAI, options) ?? {}
+  if (!SDK_OPTIONS.some((name) => Object.hasOwn(own, name))) return own
+  return given('image_url', defined({ detail: sdkDetailOf(options) }))
 }
 
 /** The image detail that the AI SDK requests. */

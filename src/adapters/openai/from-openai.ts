@@ -14,7 +14,8 @@ import type {
   ToolResultPart,
 } from '../../core/messages/message.ts'
 import { addressAt, base64At, Conversion, type ConversionOptions, fileDataAt } from '../conversion.ts'
-import { isEmpty, listAt, mediaOf, objectAt, readArguments, stringAt } from '../wire.ts'
+import { nullish } from '../shapes.ts'
+import { given, keptMessage, listAt, mediaOf, objectAt, readArguments, stringAt } from '../wire.ts'
 import { audioTypeOf, kept, OPENAI } from './chat-types.ts'
 import { mediaPart } from './to-openai.ts'
 
@@ -59,30 +60,21 @@ function fromCall(value: Json, path: string, reading: Reading): ToolCallPart | P
     const toolName = stringAt(name, `${path}.custom.name`)
     const text = stringAt(input, `${path}.custom.input`)
     reading.toolNames.set(toolCallId, toolName)
-    const options = { ...extra, type, ...(isEmpty(own) ? {} : { custom: own }) }
+    const options = { ...extra, type, ...given('custom', own) }
     return { type: 'tool-call', toolCallId, toolName, input: text, ...kept(options) }
   }
   const { id: _, type, function: called, ...extra } = call
   const { toolName, input, own } = fromFunction(objectAt(called, `${path}.function`), `${path}.function`)
   reading.toolNames.set(toolCallId, toolName)
-  const options = {
-    ...extra,
-    ...(type === undefined ? { type: null } : {}),
-    ...(isEmpty(own) ? {} : { function: own }),
-  }
+  const options = { ...extra, ...(type === undefined && { type: null }), ...given('function', own) }
   return { type: 'tool-call', toolCallId, toolName, input, ...kept(options) }
 }
 
 function fromLegacyCall(value: Json, path: string, reading: Reading): ToolCallPart {
   const { toolName, input, own } = fromFunction(objectAt(value, path), path)
-  const options = { type: 'function_call', ...(isEmpty(own) ? {} : { function: own }) }
-  return {
-    type: 'tool-call',
-    toolCallId: reading.functionCallIds.next(toolName),
-    toolName,
-    input,
-    ...kept(options),
-  }
+  const toolCallId = reading.functionCallIds.next(toolName)
+  const options = { type: 'function_call', ...given('function', own) }
+  return { type: 'tool-call', toolCallId, toolName, input, ...kept(options) }
 }
 
 function fromFunction({ name, arguments: args, ...own }: JsonObject, path: string) {
@@ -100,13 +92,7 @@ function fromToolMessage(
   const toolName =
     reading.toolNames.get(toolCallId) ?? (typeof rest.name === 'string' ? rest.name : undefined)
   const { output, options } = fromAnswer(rest, path, reading)
-  return {
-    type: 'tool-result',
-    toolCallId,
-    ...defined({ toolName }),
-    output,
-    ...kept(options),
-  }
+  return { type: 'tool-result', toolCallId, ...defined({ toolName }), output, ...kept(options) }
 }
 
 function fromFunctionMessage({ role, ...rest }: JsonObject, path: string, reading: Reading): ToolResultPart {
@@ -178,7 +164,7 @@ function fromMessage(message: JsonObject, path: string, reading: Reading): Messa
     case 'user': {
       const parts = fromContent(content, role === 'user', `${path}.content`, reading)
       const fields = Object.assign(extra, role === 'developer' ? { role } : {}, shapeOf(content))
-      return withMetadata(role === 'user' ? 'user' : 'system', parts, fields)
+      return keptMessage(OPENAI, role === 'user' ? 'user' : 'system', parts, fields)
     }
     default:
       throw invalid(`${path}.role: must be system, developer, user, assistant, tool or function`)
@@ -221,17 +207,13 @@ function fromAssistant(message: JsonObject, path: string, reading: Reading): Mes
   const alone = before.length + after.length === 0
   const parts: readonly Part[] = typeof items === 'string' ? [{ type: 'text', text: items }] : items
   const fields = Object.assign(extra, unused, shapeOfAssistant(content, alone))
-  return withMetadata('assistant', alone ? items : [...before, ...parts, ...after], fields)
+  return keptMessage(OPENAI, 'assistant', alone ? items : [...before, ...parts, ...after], fields)
 }
 
 /** A null content is the default beside calls; it is kept only when the message has nothing else. */
 function shapeOfAssistant(content: Json | undefined, alone: boolean): JsonObject {
   if (Array.isArray(content)) return { content: 'parts' }
   return content === null && !alone ? {} : shapeOf(content)
-}
-
-function withMetadata(role: Message['role'], content: string | Part[], fields: JsonObject): Message {
-  return isEmpty(fields) ? { role, content } : { role, content, metadata: { [OPENAI]: fields } }
 }
 
 /** The parts of a content; a string stays a string. */
@@ -284,8 +266,7 @@ function checkMedia({ type, image_url, input_audio, file }: JsonObject, path: st
     base64At(data, `${path}.input_audio.data`)
     stringAt(format, `${path}.input_audio.format`)
   } else if (type === 'file') {
-    const { file_data } = objectAt(file, `${path}.file`)
-    if (file_data !== undefined && file_data !== null) fileDataAt(file_data, `${path}.file.file_data`)
+    nullish(fileDataAt)(objectAt(file, `${path}.file`).file_data, `${path}.file.file_data`)
   }
 }
 
@@ -294,7 +275,7 @@ function fromMedia({ type, ...fields }: JsonObject): ImagePart | FilePart | unde
   const { image_url, input_audio, file, ...extra } = fields
   if (type === 'image_url' && isObject(image_url)) {
     const { url, ...own } = image_url
-    const options = isEmpty(own) ? extra : { ...extra, image_url: own }
+    const options = { ...extra, ...given('image_url', own) }
     return typeof url === 'string' ? { type: 'image', image: url, ...kept(options) } : undefined
   }
   if (type === 'input_audio' && isObject(input_audio)) {
@@ -307,7 +288,7 @@ function fromMedia({ type, ...fields }: JsonObject): ImagePart | FilePart | unde
     if (typeof file_data !== 'string' || typeof filename !== 'string') return undefined
     const media = mediaOf(file_data, undefined)
     if ('url' in media || media.mediaType === undefined) return undefined
-    const options = isEmpty(own) ? extra : { ...extra, file: own }
+    const options = { ...extra, ...given('file', own) }
     return { type: 'file', data: file_data, mediaType: media.mediaType, filename, ...kept(options) }
   }
   return undefined

@@ -1,16 +1,16 @@
 import { invalid } from '../../core/errors.ts'
 import { readable } from '../../core/messages/check.ts'
-import type { Json, JsonObject } from '../../core/messages/json.ts'
-import type { Message, Part, Role, ToolCallPart, ToolResultOutput } from '../../core/messages/message.ts'
+import { defined, type Json, type JsonObject } from '../../core/messages/json.ts'
+import type { Message, Part, Role, ToolResultOutput } from '../../core/messages/message.ts'
 import { addressAt, base64At, Conversion, type ConversionOptions, UNREAD } from '../conversion.ts'
-import { isEmpty, listAt, objectAt, readArguments, stringAt } from '../wire.ts'
+import { nullish, oneOf } from '../shapes.ts'
+import { given, keptMessage, listAt, objectAt, readArguments, stringAt } from '../wire.ts'
 import { OPENAI } from './chat-types.ts'
 import { endsAnswer, fromReasoning, isReasoningItem, type Link, linksOf } from './reasoning.ts'
 import {
   CALLS,
   fromAnswer,
   fromContentList,
-  given,
   keptAs,
   OUTPUTS,
   type Own,
@@ -32,19 +32,13 @@ function fromCall(item: JsonObject, link: Link, path: string, reading: Reading):
   reading.toolNames.set(toolCallId, toolName)
   reading.types.set(toolCallId, type)
   if (typeof item.id === 'string') reading.idsOfItems.set(item.id, toolCallId)
-  const part: ToolCallPart = {
-    type: 'tool-call',
-    toolCallId,
-    toolName,
-    input,
-    ...keptAs({
-      ...(type === 'function_call' ? {} : { type }),
-      ...given('item', fields),
-      ...own,
-      ...given('after', link.after),
-    }),
-  }
-  return { role: 'assistant', content: [part] }
+  const kept = keptAs({
+    ...(type !== 'function_call' && { type }),
+    ...given('item', fields),
+    ...own,
+    ...given('after', link.after),
+  })
+  return { role: 'assistant', content: [{ type: 'tool-call', toolCallId, toolName, input, ...kept }] }
 }
 
 type CallInput = { toolName: string; input: Json; fields: JsonObject; own: Own }
@@ -82,23 +76,9 @@ function fromOutput(item: JsonObject, path: string, reading: Reading): Message {
   const toolName = reading.toolNames.get(toolCallId)
   const expected = CALLS.get(reading.types.get(toolCallId))?.output ?? type
   const isUsual = type === 'function_call_output' && expected === type
-  return {
-    role: 'tool',
-    content: [
-      {
-        type: 'tool-result',
-        toolCallId,
-        ...(toolName === undefined ? {} : { toolName }),
-        output: read,
-        ...keptAs({
-          ...(isUsual ? {} : { type }),
-          ...given('item', rest),
-          ...own,
-          ...idOwn,
-        }),
-      },
-    ],
-  }
+  const kept = keptAs({ ...(!isUsual && { type }), ...given('item', rest), ...own, ...idOwn })
+  const part = { type: 'tool-result' as const, toolCallId, ...defined({ toolName }), output: read, ...kept }
+  return { role: 'tool', content: [part] }
 }
 
 /** A local shell result names its item, by the item's id or the call's. */
@@ -171,7 +151,8 @@ export function fromOpenAIResponses(input: ResponsesInput, options?: ConversionO
     const reading = new Reading(RESPONSES, options)
     if (Array.isArray(input)) return fromItems(input, '', true, reading)
     const { input: value, instructions } = objectAt(input, 'input')
-    if (typeof value !== 'string' && !Array.isArray(value)) throw invalid('input: must be a text or an array')
+    if (typeof value !== 'string' && !Array.isArray(value))
+      throw invalid('input: must be a string or an array')
     const leading = fromText(instructions, 'instructions', 'system', false, reading)
     return [...leading, ...fromText(value, 'input', 'user', true, reading)]
   })
@@ -201,7 +182,7 @@ function itemReader(reading: Reading): ItemReader {
 function fromText(value: unknown, path: string, role: Role, isList: boolean, reading: Reading): Message[] {
   if (value === undefined || value === null) return []
   if (typeof value === 'string') return [{ role, content: value }]
-  if (!Array.isArray(value)) throw invalid(`${path}: must be a text or an array`)
+  if (!Array.isArray(value)) throw invalid(`${path}: must be a string or an array`)
   return fromItems(value, path, isList, reading)
 }
 
@@ -233,7 +214,7 @@ const ROLES_OF_KEPT: ReadonlyMap<string, Role> = new Map([
 ])
 
 /** The required texts of items that are kept whole. Source: `ResponseInputItem` of `openai`. */
-const NEEDED: ReadonlyMap<string, readonly string[]> = new Map([
+const REQUIRED_TEXTS: ReadonlyMap<string, readonly string[]> = new Map([
   ['compaction', ['encrypted_content']],
   ['item_reference', ['id']],
   ['web_search_call', ['id']],
@@ -249,21 +230,16 @@ const NEEDED: ReadonlyMap<string, readonly string[]> = new Map([
 ])
 
 function checkKept(kind: string, item: JsonObject, path: string): void {
-  for (const field of NEEDED.get(kind) ?? []) stringAt(item[field], `${path}.${field}`)
-  const { result } = item
-  if (kind === 'image_generation_call' && result !== undefined && result !== null)
-    base64At(result, `${path}.result`)
+  for (const field of REQUIRED_TEXTS.get(kind) ?? []) stringAt(item[field], `${path}.${field}`)
+  if (kind === 'image_generation_call') nullish(base64At)(item.result, `${path}.result`)
 }
 
 function fromMessage(item: JsonObject, link: Link, path: string, reading: Reading): Message {
-  const { role: shown, content, ...fields } = item
-  const role = roleOf(shown, path)
+  const { role: author, content, ...fields } = item
+  const shown = roleShape(author, `${path}.role`)
+  const role = shown === 'developer' ? 'system' : shown
   const own: Own = { item: shown === 'developer' ? { ...fields, role: shown } : fields }
-  if (typeof content === 'string')
-    return isEmpty(own.item as JsonObject)
-      ? { role, content }
-      : { role, content, metadata: { [RESPONSES]: own } }
-
+  if (typeof content === 'string') return keptMessage(RESPONSES, role, content, given('item', own.item))
   const parts = fromContentList(content, role, `${path}.content`, reading)
   const kept: Own = link.after === undefined ? own : { ...own, after: link.after }
   const bearer = parts.findIndex((part) => part.type !== 'provider' || part.provider !== UNREAD)
@@ -271,11 +247,7 @@ function fromMessage(item: JsonObject, link: Link, path: string, reading: Readin
   return { role, content: parts.map((part, i) => (i === bearer ? withOwn(part, kept) : part)) }
 }
 
-function roleOf(role: Json | undefined, path: string): 'user' | 'assistant' | 'system' {
-  if (role === 'developer') return 'system'
-  if (role === 'user' || role === 'assistant' || role === 'system') return role
-  throw invalid(`${path}.role: must be user, assistant, system or developer`)
-}
+const roleShape = oneOf('user', 'assistant', 'system', 'developer')
 
 /** A part that also keeps the fields of its message: messages may be merged, their parts stay. */
 function withOwn<P extends Part>(part: P, own: Own): P {

@@ -1,40 +1,39 @@
 import { defined, isObject, type Json, type JsonObject } from '../../core/messages/json.ts'
 import type { Message, ReasoningPart } from '../../core/messages/message.ts'
+import { fields, nullish, text } from '../shapes.ts'
 import { isEmpty, listAt, objectAt, stringAt } from '../wire.ts'
 import { keptAs, OUTPUTS, type Own, ownOf } from './responses-content.ts'
 
 /** Separates pieces of reasoning, so that people can read them as one text. */
-const GAP = '\n\n'
+const PIECE_SEPARATOR = '\n\n'
 
-const LISTS = { summary: 'summary_text', content: 'reasoning_text' } as const
+const PIECE_TYPES = { summary: 'summary_text', content: 'reasoning_text' } as const
+
+const reasoningShape = fields({ id: nullish(text), encrypted_content: nullish(text) })
 
 /** A reasoning item: summary and content become one text; fields that only OpenAI reads are kept beside it. */
 export function fromReasoning(item: JsonObject, link: Link, path: string): Message {
   const { type: _, summary, content, ...fields } = item
-  if (fields.id !== undefined && fields.id !== null) stringAt(fields.id, `${path}.id`)
-  const encrypted = fields.encrypted_content
-  if (encrypted !== undefined && encrypted !== null) stringAt(encrypted, `${path}.encrypted_content`)
+  reasoningShape(fields, path)
   const texts: string[] = []
-  const own: { [field: string]: Json } = {
-    item: fields,
-    summary: layoutOf(summary, 'summary', path, texts),
-  }
+  const own: { [field: string]: Json } = { item: fields, summary: layoutOf(summary, 'summary', path, texts) }
   if (content !== undefined) own.content = content === null ? null : layoutOf(content, 'content', path, texts)
-  const part: ReasoningPart = {
-    type: 'reasoning',
-    text: texts.join(GAP),
-    ...keptAs({ ...own, ...link }),
-  }
-  return { role: 'assistant', content: [part] }
+  const text = texts.join(PIECE_SEPARATOR)
+  return { role: 'assistant', content: [{ type: 'reasoning', text, ...keptAs({ ...own, ...link }) }] }
 }
 
-function layoutOf(list: Json | undefined, name: keyof typeof LISTS, path: string, texts: string[]): Json {
+function layoutOf(
+  list: Json | undefined,
+  name: keyof typeof PIECE_TYPES,
+  path: string,
+  texts: string[],
+): Json {
   return listAt(list, `${path}.${name}`).map((entry, i) => {
     const place = `${path}.${name}[${i}]`
     const { type, text, ...extra } = objectAt(entry, place)
     const own = stringAt(text, `${place}.text`)
     texts.push(own)
-    const fields = type === LISTS[name] ? extra : { ...extra, type: stringAt(type, `${place}.type`) }
+    const fields = type === PIECE_TYPES[name] ? extra : { ...extra, type: stringAt(type, `${place}.type`) }
     return { length: own.length, ...(isEmpty(fields) ? {} : { fields }) }
   })
 }
@@ -56,12 +55,12 @@ function listsOf(text: string, { summary, content }: Own): JsonObject {
       const { length, fields } = isObject(entry) ? entry : {}
       const end = from + (typeof length === 'number' ? length : 0)
       const piece = { type, text: text.slice(from, end), ...(isObject(fields) ? fields : {}) }
-      from = end + GAP.length
+      from = end + PIECE_SEPARATOR.length
       return piece
     })
-  const lists = { summary: listOf(summary, LISTS.summary) }
+  const lists = { summary: listOf(summary, PIECE_TYPES.summary) }
   if (content === undefined) return lists
-  return { ...lists, content: content === null ? null : listOf(content, LISTS.content) }
+  return { ...lists, content: content === null ? null : listOf(content, PIECE_TYPES.content) }
 }
 
 function textOrNone(value: Json | undefined): string | undefined {
@@ -90,17 +89,18 @@ export function sdkItemOf(options: ReasoningPart['providerOptions']): { id?: str
 export function toSdkReasoning(
   { text, providerOptions }: ReasoningPart,
   before: Draft | undefined,
-): { draft: UnplacedDraft; goesOn: boolean } | undefined {
+): { draft: UnplacedDraft; isContinued: boolean } | undefined {
   const { id, encrypted } = sdkItemOf(providerOptions)
   if (id === undefined && encrypted === undefined) return undefined
-  const goesOn = id !== undefined && before?.reasoning === id
-  const earlier = goesOn && Array.isArray(before.item.summary) ? (before.item.summary as readonly Json[]) : []
+  const isContinued = id !== undefined && before?.reasoning === id
+  const earlier =
+    isContinued && Array.isArray(before.item.summary) ? (before.item.summary as readonly Json[]) : []
   const item = {
-    ...(goesOn ? before.item : { type: 'reasoning', ...defined({ id }) }),
-    summary: text === '' ? earlier : [...earlier, { type: LISTS.summary, text }],
+    ...(isContinued ? before.item : { type: 'reasoning', ...defined({ id }) }),
+    summary: text === '' ? earlier : [...earlier, { type: PIECE_TYPES.summary, text }],
     ...defined({ encrypted_content: encrypted }),
   }
-  return { draft: defined({ item, reasoning: id }), goesOn }
+  return { draft: defined({ item, reasoning: id }), isContinued }
 }
 
 /*
@@ -131,7 +131,7 @@ export function linksOf(items: readonly unknown[]): readonly Link[] {
     const side = sideOf(item as JsonObject)
     if (side === 'outside') reasoning = undefined
     if (side !== 'model') return {}
-    const link = reasoning === undefined ? {} : { after: reasoning }
+    const link = defined({ after: reasoning })
     if (item.type === 'reasoning') reasoning = typeof item.id === 'string' ? item.id : undefined
     return link
   })
@@ -167,7 +167,7 @@ export type Draft = {
   /** The item is reasoning with this id. */
   readonly reasoning?: string
   /** The item is valid without its id. */
-  readonly idMayGo?: true
+  readonly isIdOptional?: true
   /** The item is a call or a result with this id. */
   readonly callId?: string
   /** The same as a function call, or as its result. */
@@ -195,7 +195,7 @@ export function settledItems(drafts: readonly Draft[], note: DraftNote): JsonObj
     if (draft.reasoning !== undefined) shown.add(draft.reasoning)
     else if (after !== undefined && !shown.has(after)) {
       lacking.add(draft)
-      if (!draft.idMayGo && draft.asFunction !== undefined) plain.add(draft.callId)
+      if (!draft.isIdOptional && draft.asFunction !== undefined) plain.add(draft.callId)
     }
   }
   return kept.flatMap((draft): JsonObject[] => {
@@ -205,7 +205,7 @@ export function settledItems(drafts: readonly Draft[], note: DraftNote): JsonObj
       return [asFunction]
     }
     if (!lacking.has(draft)) return [item]
-    if (draft.idMayGo) return [withoutId(item)]
+    if (draft.isIdOptional) return [withoutId(item)]
     note(draft, 'not-sent', 'the API rejects it without the reasoning before it')
     return []
   })

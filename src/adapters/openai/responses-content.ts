@@ -11,8 +11,9 @@ import {
 } from '../../core/messages/message.ts'
 import { unreadableText } from '../../core/rendering/media.ts'
 import { RESPONSES_MEDIA } from '../../core/tokens/providers.ts'
-import { addressAt, type Conversion, fileDataAt, whyNotSent } from '../conversion.ts'
-import { isEmpty, keptFor, keptUnder, mediaOf, stringAt, textBlocks } from '../wire.ts'
+import { addressAt, type Conversion, fileDataAt, omissionReason } from '../conversion.ts'
+import { nullish } from '../shapes.ts'
+import { given, isEmpty, keptFor, keptUnder, mediaOf, stringAt, textBlocks } from '../wire.ts'
 import { dataUrlOf, defaultFilename, kindOf, OPENAI, sdkDetailOf } from './chat-types.ts'
 
 /*
@@ -103,15 +104,7 @@ export function ownOf(kept: JsonObject | ProviderOptions | undefined): Own | und
   return keptFor(RESPONSES, kept)
 }
 
-/** Fields as `providerOptions` of this format; no options for no fields. */
-export function keptAs(own: Own): { providerOptions?: ProviderOptions } {
-  return keptUnder(RESPONSES, own)
-}
-
-/** A field with this name, unless the value is undefined or an empty object. */
-export function given(name: string, value: Json | undefined): JsonObject {
-  return value === undefined || (isObject(value) && isEmpty(value)) ? {} : { [name]: value }
-}
+export const keptAs = (fields: JsonObject) => keptUnder(RESPONSES, fields)
 
 /** A kind of call: the type of its result, and for OpenAI tools their name and the fields of the input. */
 type CallKind = {
@@ -147,21 +140,23 @@ export function toContentPart(
   place: string,
   conversion: Conversion,
 ): JsonObject | undefined {
-  const refuse = (why: string): undefined => conversion.leaveOut(place, why)
+  const omit = (why: string): undefined => conversion.omit(place, why)
   switch (part.type) {
     case 'text':
       return textPart(part, speaker)
     case 'image':
     case 'file': {
       if (speaker !== 'user' && speaker !== 'tool')
-        return refuse(`only a user or a tool sends ${part.type === 'image' ? 'images' : 'files'}`)
+        return omit(
+          `only user messages and tool results can contain ${part.type === 'image' ? 'images' : 'files'}`,
+        )
       const sent = part.type === 'image' ? imagePart(part) : filePart(part)
       if (sent !== undefined) return sent
-      conversion.note('changed', place, 'the Responses API does not accept audio: a text replaces it')
+      conversion.note('changed', place, "the Responses API doesn't accept audio, so a text is sent instead")
       return textPart(unreadableText(part, RESPONSES_MEDIA)!, speaker)
     }
     case 'provider':
-      return keptPartOf(part.provider, part.data) ?? refuse(whyNotSent(part.provider, OPENAI))
+      return keptPartOf(part.provider, part.data) ?? omit(omissionReason(part.provider, OPENAI))
   }
 }
 
@@ -203,7 +198,7 @@ function filePart(part: FilePart): JsonObject | undefined {
   const media = mediaOf(part.data, part.mediaType)
   const own = ownOf(part.providerOptions)?.part
   const fields = isObject(own) ? own : {}
-  const named = part.filename === undefined ? {} : { filename: part.filename }
+  const named = defined({ filename: part.filename })
   if ('url' in media) return { type: 'input_file', file_url: media.url, ...named, ...fields }
   const mediaType = media.mediaType ?? part.mediaType
   const file_data = dataUrlOf(part.data, mediaType, media.base64)
@@ -255,29 +250,22 @@ function fromContentPart(
   return media ?? conversion.keep(OPENAI, { part }, path)
 }
 
-function fromText({ type, text: given, ...extra }: JsonObject, speaker: Speaker, path: string): TextPart {
-  const text = stringAt(given, `${path}.text`)
+function fromText({ type, text: own, ...extra }: JsonObject, speaker: Speaker, path: string): TextPart {
+  const text = stringAt(own, `${path}.text`)
   const isUsual = (type === 'output_text') === (speaker === 'assistant')
   const fields = isUsual ? extra : { ...extra, type }
   const counts = [extra.annotations, extra.logprobs].some((list) => Array.isArray(list) && list.length > 0)
   const length = counts ? { length: text.length } : {}
   // A text of the model is always marked as read here, because unmarked texts get the list of annotations that the API requires.
-  return {
-    type: 'text',
-    text,
-    ...(isEmpty(fields) && speaker !== 'assistant' ? {} : keptAs({ part: fields, ...length })),
-  }
+  const isUnmarked = isEmpty(fields) && speaker !== 'assistant'
+  return { type: 'text', text, ...(!isUnmarked && keptAs({ part: fields, ...length })) }
 }
 
 function checkMedia({ type, image_url, file_data, file_url }: JsonObject, path: string): void {
-  if (type === 'input_image' && isGiven(image_url)) addressAt(image_url, `${path}.image_url`)
+  if (type === 'input_image') nullish(addressAt)(image_url, `${path}.image_url`)
   if (type !== 'input_file') return
-  if (isGiven(file_data)) fileDataAt(file_data, `${path}.file_data`)
-  if (isGiven(file_url)) addressAt(file_url, `${path}.file_url`)
-}
-
-function isGiven(value: unknown): boolean {
-  return value !== undefined && value !== null
+  nullish(fileDataAt)(file_data, `${path}.file_data`)
+  nullish(addressAt)(file_url, `${path}.file_url`)
 }
 
 /** An image or a file whose bytes or address a neutral part can hold. Others (a file id) are kept whole. */
@@ -294,7 +282,7 @@ function fromMedia(part: JsonObject): ImagePart | FilePart | undefined {
 
 function fromFile({ type: _, file_data, file_url, filename, ...fields }: JsonObject): FilePart | undefined {
   const named = typeof filename === 'string' ? { filename } : {}
-  const own = isEmpty(fields) ? {} : keptAs({ part: fields })
+  const own = keptAs(given('part', fields))
   if (typeof file_data === 'string') {
     const media = mediaOf(file_data, undefined)
     if ('url' in media || media.mediaType === undefined) return undefined

@@ -1,6 +1,5 @@
 import { compactionBlock, UNREADABLE_SUMMARY } from '../../core/messages/compaction-block.ts'
-import type { Json, JsonObject } from '../../core/messages/json.ts'
-import { isObject } from '../../core/messages/json.ts'
+import { defined, isObject, type Json, type JsonObject } from '../../core/messages/json.ts'
 import {
   type FilePart,
   type ImagePart,
@@ -16,7 +15,7 @@ import {
   type ToolResultPart,
 } from '../../core/messages/message.ts'
 import { readMessages } from '../../core/messages/message-check.ts'
-import { Conversion, type ConversionOptions, unknownPart, whyNotSent } from '../conversion.ts'
+import { Conversion, type ConversionOptions, omissionReason, unknownPart } from '../conversion.ts'
 import { answeredRunsOf, placesOf } from '../runs.ts'
 import { argumentsText, isEmpty, keptFor, mediaOf, textBlocks } from '../wire.ts'
 import {
@@ -42,12 +41,8 @@ function toToolCall(part: ToolCallPart): JsonObject {
     return { id: part.toolCallId, type, custom: called, ...extra }
   }
   const { type, function: _, ...extra } = options
-  return {
-    id: part.toolCallId,
-    ...(type === null ? {} : { type: 'function' }),
-    function: toFunction(part),
-    ...extra,
-  }
+  const kind = type === null ? {} : { type: 'function' }
+  return { id: part.toolCallId, ...kind, function: toFunction(part), ...extra }
 }
 
 /** Name and arguments; the arguments as they were written, as long as they still mean the same input. */
@@ -82,7 +77,7 @@ function toToolMessage(
   const { role, content: shape, ...extra } = chatFields(providerOptions)
   if (isFailed(output)) noteFailure(place, writing)
   const content = answerContent(output, shape, place, writing)
-  const sent = content === undefined ? {} : { content }
+  const sent = defined({ content })
   const kind = writing.kindOf(toolCallId, role)
   if (kind.role === 'function') return { ...kind, ...sent, ...extra }
   return { role: 'tool', tool_call_id: toolCallId, ...sent, ...extra }
@@ -149,7 +144,7 @@ function toOthers(message: Message, path: string, writing: Writing): WireMessage
     // Only text beside results can be sent, as a user message.
     if (role !== 'tool' || part.type !== 'provider')
       return toPart(part, role !== 'system', placeOf(path, i), writing) ?? []
-    writing.leaveOut(placeOf(path, i), 'only text can accompany tool results')
+    writing.omit(placeOf(path, i), 'only text can accompany tool results')
     return []
   })
   const shape = keptFor(OPENAI, metadata)?.content
@@ -163,7 +158,7 @@ function placeOf(path: string, part: number): string {
 }
 
 function noteEmpty(path: string, conversion: Conversion): void {
-  conversion.leaveOut(path, 'a message without content is not sent')
+  conversion.omit(path, "messages without content aren't sent")
 }
 
 /** A message in place of each of OpenAI's own compaction blocks, which only the Responses API reads. */
@@ -171,7 +166,11 @@ function compactionsOf({ content }: Message, path: string, writing: Writing): Wi
   if (typeof content === 'string') return []
   return content.flatMap((part, i): WireMessage[] => {
     if (!isCompaction(part)) return []
-    writing.note('changed', placeOf(path, i), 'only the Responses API reads a compaction: a text replaces it')
+    writing.note(
+      'changed',
+      placeOf(path, i),
+      'only the Responses API reads compactions, so a text is sent instead',
+    )
     return [{ role: 'user', content: compactionBlock(part)?.text ?? UNREADABLE_SUMMARY }]
   })
 }
@@ -210,14 +209,7 @@ function toAssistant({ content, metadata }: Message, path: string, writing: Writ
       return []
     }
     const sent = spokenContent(parts, i === 0 ? shape : undefined)
-    return [
-      {
-        role: 'assistant',
-        ...(sent === undefined ? {} : { content: sent }),
-        ...fields,
-        ...(i === 0 ? extra : {}),
-      },
-    ]
+    return [{ role: 'assistant', ...defined({ content: sent }), ...fields, ...(i === 0 && extra) }]
   })
 }
 
@@ -236,6 +228,7 @@ function toAssistantFields(
 
   for (const { part, place } of parts) {
     const kind = part.type === 'provider' ? undefined : kindOf(part.providerOptions)
+    const { tool_call: unknownCall, audio } = keptFieldsOf(part)
     if (part.type === 'tool-call') {
       if (kind === 'function_call') functionCalls.push({ part, place })
       else toolCalls.push(toToolCall(part))
@@ -243,10 +236,10 @@ function toAssistantFields(
       texts.reasoning_content = (texts.reasoning_content ?? '') + part.text
     } else if (part.type === 'text' && kind === 'message_refusal') {
       texts.refusal = (texts.refusal ?? '') + part.text
-    } else if (part.type === 'provider' && part.provider === OPENAI && isUnknownCall(part.data)) {
-      toolCalls.push({ ...part.data.tool_call })
-    } else if (part.type === 'provider' && part.provider === OPENAI && isAudio(part.data) && !spoken.audio) {
-      spoken.audio = part.data.audio
+    } else if (isObject(unknownCall)) {
+      toolCalls.push({ ...unknownCall })
+    } else if (isObject(audio) && !spoken.audio) {
+      spoken.audio = audio
     } else {
       const sent = toPart(part, false, place, writing)
       if (sent !== undefined) content.push(sent)
@@ -262,28 +255,26 @@ function toAssistantFields(
     functionCalls.length === 1 && only !== undefined ? { function_call: toFunction(only.part) } : {}
   if (functionCalls.length > 1) {
     for (const { place } of functionCalls)
-      writing.note('changed', place, 'each of several legacy calls becomes a tool call')
+      writing.note(
+        'changed',
+        place,
+        'a message can have one legacy call, so each of several is sent as a tool call',
+      )
     toolCalls = [...functionCalls.map(({ part }) => toToolCall(part)), ...toolCalls]
   }
   for (const { part } of functionCalls) writing.sent(part, functionCalls.length === 1)
-  const fields = { ...texts, ...spoken }
-  return {
-    parts: content,
-    fields: { ...fields, ...(toolCalls.length > 0 ? { tool_calls: toolCalls } : {}), ...legacy },
-  }
+  const calls = toolCalls.length > 0 && { tool_calls: toolCalls }
+  return { parts: content, fields: { ...texts, ...spoken, ...calls, ...legacy } }
 }
 
 function isEmptyText({ type, text }: WirePart): boolean {
   return type === 'text' && text === ''
 }
 
-function isUnknownCall(data: Json): data is { readonly tool_call: JsonObject } {
-  return isObject(data) && !('type' in data) && isObject(data.tool_call)
-}
-
-/** Audio of the assistant is a field beside the content. */
-function isAudio(data: Json): data is { readonly audio: JsonObject } {
-  return isObject(data) && !('type' in data) && isObject(data.audio)
+/** The fields of a message that a part keeps whole: an unknown call, or the audio of the assistant. */
+function keptFieldsOf(part: Part): JsonObject {
+  if (part.type !== 'provider' || part.provider !== OPENAI) return {}
+  return isObject(part.data) && !('type' in part.data) ? part.data : {}
 }
 
 /** As in responses of the API, missing content is null and a single text is a string, unless it was read in another form. */
@@ -306,21 +297,28 @@ function toPart(part: Part, isUser: boolean, place: string, conversion: Conversi
     case 'image':
     case 'file': {
       if (!isUser)
-        return conversion.leaveOut(place, `only a user sends ${part.type === 'image' ? 'images' : 'files'}`)
+        return conversion.omit(
+          place,
+          `only user messages can contain ${part.type === 'image' ? 'images' : 'files'}`,
+        )
       const sent = mediaPart(part)
       if (sent.type === 'text')
-        conversion.note('changed', place, 'a file known by its address is sent as a text with that address')
+        conversion.note(
+          'changed',
+          place,
+          'a file that is known only by its URL is sent as a text with the URL',
+        )
       return sent
     }
     case 'provider': {
       const type = part.provider === OPENAI && isObject(part.data) ? part.data.type : undefined
       if (typeof type === 'string') return { ...(part.data as JsonObject), type }
-      return conversion.leaveOut(place, whyNotSent(part.provider, OPENAI))
+      return conversion.omit(place, omissionReason(part.provider, OPENAI))
     }
     case 'reasoning':
-      return conversion.leaveOut(place, 'Chat Completions does not accept reasoning')
+      return conversion.omit(place, "Chat Completions doesn't accept reasoning")
     case 'tool-call':
-      return conversion.leaveOut(place, 'only an assistant calls tools')
+      return conversion.omit(place, 'only assistant messages can contain tool calls')
     case 'tool-result':
       return undefined
     default:
@@ -358,7 +356,7 @@ function asFields(value: Json | undefined): JsonObject {
 /** Results hold only text: a short text replaces an image or a file. */
 function toAnswerPart(item: ToolResultContent, place: string, conversion: Conversion): WirePart | undefined {
   if (item.type !== 'image' && item.type !== 'file') return toPart(item, false, place, conversion)
-  conversion.note('changed', place, 'a result holds only text: a short text replaces the media')
+  conversion.note('changed', place, 'results can only contain text, so a short text is sent instead')
   if (item.type === 'image') return { type: 'text', text: '[image]' }
   return { type: 'text', text: item.filename === undefined ? '[file]' : `[file ${item.filename}]` }
 }

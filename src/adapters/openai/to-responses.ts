@@ -17,8 +17,8 @@ import {
   Conversion,
   type ConversionNote,
   type ConversionOptions,
+  omissionReason,
   unknownPart,
-  whyNotSent,
 } from '../conversion.ts'
 import { argumentsText, keptFor } from '../wire.ts'
 import { kindOf, OPENAI } from './chat-types.ts'
@@ -119,16 +119,15 @@ class Writer extends Conversion {
       return
     }
     // A message without parts is sent only if it was read so.
-    if (content.length === 0 && own === undefined)
-      this.leaveOut(path, 'a message without content is not sent')
+    if (content.length === 0 && own === undefined) this.omit(path, "messages without content aren't sent")
     else if (content.length === 0) this.#pushMessage([], own?.item, path, linkOf(own ?? {}))
     for (const [i, part] of content.entries()) {
       const place = `${path}.content[${i}]`
-      const why = whyLeftOut(part, role)
+      const why = reasonToOmit(part, role)
       if (isContent(part)) {
         this.#addContent(part, place)
       } else if (why !== undefined) {
-        this.leaveOut(place, why)
+        this.omit(place, why)
       } else {
         this.#close()
         this.#addItem(part, place)
@@ -146,7 +145,10 @@ class Writer extends Conversion {
     // A system message read from Chat Completions may have been a developer message.
     const isDeveloper = role === 'system' && keptFor('openai', metadata)?.role === 'developer'
     const shown = isDeveloper ? 'developer' : role === 'tool' ? 'user' : role
-    this.#push({ item: { role: shown, content, ...itemOf({ item: fields }) }, link, idMayGo: true }, place)
+    this.#push(
+      { item: { role: shown, content, ...itemOf({ item: fields }) }, link, isIdOptional: true },
+      place,
+    )
   }
 
   /** A part of content. A part with item fields or an id begins an item. */
@@ -212,7 +214,7 @@ class Writer extends Conversion {
     const last = this.drafts.at(-1)
     const sdk = toSdkReasoning(part, last?.messageIndex === this.#messageIndex ? last : undefined)
     if (sdk === undefined) return
-    if (sdk.goesOn) this.drafts.pop()
+    if (sdk.isContinued) this.drafts.pop()
     this.#push(sdk.draft, place)
     this.#sdkReasoning = sdk.draft.reasoning
   }
@@ -227,7 +229,7 @@ class Writer extends Conversion {
       item: { ...callItem(part), ...defined({ id: isObject(kept) ? undefined : id }) },
       link,
       callId: part.toolCallId,
-      idMayGo: needsId ? undefined : (true as const),
+      isIdOptional: needsId ? undefined : (true as const),
       asFunction: tool === undefined ? undefined : functionCall(part),
     }
     this.#push(defined(draft), place)
@@ -237,13 +239,9 @@ class Writer extends Conversion {
     const callType = this.#callTypes.get(part.toolCallId)
     const { item, asFunction, onlyAsFunction } = outputItem(part, callType, place, this)
     const isPlain = item.type === 'function_call_output' || item.type === 'custom_tool_call_output'
-    const draft = {
-      item,
-      callId: part.toolCallId,
-      asFunction: isPlain ? undefined : asFunction,
-      onlyAsFunction: onlyAsFunction ? (true as const) : undefined,
-    }
-    this.#push(defined(draft), place)
+    const { toolCallId: callId } = part
+    const as = { ...(!isPlain && { asFunction }), ...(onlyAsFunction && { onlyAsFunction: true as const }) }
+    this.#push({ item, callId, ...as }, place)
   }
 
   #addKept({ data }: ProviderPart, place: string): void {
@@ -261,25 +259,25 @@ class Writer extends Conversion {
     // A part that came with reasoning is marked; the empty id matches no reasoning, so its id is removed.
     const reasoned = keptFor('ai-sdk', part.providerOptions)?.reasoned === true
     const after = this.#sdkReasoning ?? (reasoned ? '' : undefined)
-    return { id, link: after === undefined ? {} : { after } }
+    return { id, link: defined({ after }) }
   }
 }
 
 /** Returns why a part outside message items is not sent, or `undefined` if it is. */
-function whyLeftOut(part: Part, role: Role): string | undefined {
+function reasonToOmit(part: Part, role: Role): string | undefined {
   switch (part.type) {
     case 'reasoning': {
       const { id, encrypted } = sdkItemOf(part.providerOptions)
       const isOpenAI =
         ownOf(part.providerOptions) !== undefined || id !== undefined || encrypted !== undefined
-      return isOpenAI ? undefined : "only OpenAI's own reasoning can be shown to it again"
+      return isOpenAI ? undefined : 'OpenAI accepts only its own reasoning'
     }
     case 'tool-call':
-      return role === 'assistant' ? undefined : 'only an assistant calls tools'
+      return role === 'assistant' ? undefined : 'only assistant messages can contain tool calls'
     case 'provider': {
       const fields = part.provider === OPENAI && isObject(part.data) ? part.data : {}
       const isItem = fields.type === 'compaction' || (fields.type === undefined && isObject(fields.item))
-      return isItem ? undefined : whyNotSent(part.provider, OPENAI)
+      return isItem ? undefined : omissionReason(part.provider, OPENAI)
     }
     default:
       return undefined

@@ -61,7 +61,7 @@ export async function chat(
   })
   const stopWarning = store.on('windowAssumed', ({ provider, model, tokens }) => {
     const name = safeLine(`${provider}/${model}`)
-    const text = `The context window of ${name} is not known, and ${count(tokens)} tokens are assumed: --context-window sets it.`
+    const text = `The context window of ${name} is unknown; ${count(tokens)} tokens are assumed. --context-window sets it.`
     writeLines(context.err, sentence(text, context.err, context.style.yellow))
   })
   await begin(chat, known, isTyped)
@@ -123,10 +123,10 @@ async function begin(
 /** How to ask a model, in case the echo is not intended. */
 function echoHint(known: Session | undefined): string {
   if (known?.provider === undefined)
-    return 'No model is called: name one with --provider and --model, or with --url.'
+    return 'No model is called. Name one with --provider and --model, or with --url.'
   const model = known.model === undefined ? '' : ` --model ${shellWord(known.model)}`
   return safeLine(
-    `No model is called. The session was with ${known.provider}: --provider ${shellWord(known.provider)}${model} continues it there.`,
+    `No model is called. The session used ${known.provider}: --provider ${shellWord(known.provider)}${model} continues it there.`,
   )
 }
 
@@ -145,7 +145,7 @@ async function promptsOf(
   return terminalPrompts(context, {
     prompt: '> ',
     continuation: '… ',
-    isColoured: style.cyan('>') !== '>',
+    isColored: style.cyan('>') !== '>',
     history: conversation.isStored ? await earlierPrompts(store, conversation.sessionId) : [],
     words: SLASH_COMMANDS.map(({ name }) => name),
   })

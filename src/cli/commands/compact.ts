@@ -13,14 +13,14 @@ import { openSession } from '../references.ts'
 import { summarizerBy } from './chat/backend.ts'
 import { chooseBackend } from './chat/choose-backend.ts'
 import {
+  IDLE_REASONS,
+  type IdleCause,
   makePlan,
   planJson,
   planLines,
   planRows,
   type ShownPlan,
   shortPlanLines,
-  WHY_NOTHING,
-  type WhyNothing,
 } from './compact/plan.ts'
 
 type CompactOptions = Given<'compact'>
@@ -83,7 +83,10 @@ async function summarizerOf(context: Context, options: CompactOptions): Promise<
   const { summaryModel: model, summaryUrl: url, summaryPackage: providerPackage, apiKeyEnv } = options
   if (model === undefined) {
     if (url !== undefined || providerPackage !== undefined || apiKeyEnv !== undefined)
-      throw new CliError('WRONG_USE', 'Name the model that writes the summary: --summary-model.')
+      throw new CliError(
+        'WRONG_USE',
+        '--summary-url, --summary-package and --api-key-env require --summary-model.',
+      )
     return undefined
   }
   if (url === undefined && providerPackage === undefined && !model.includes('/'))
@@ -98,7 +101,7 @@ function reportNothing(
   context: Context,
   dryRun: boolean,
   sessionId: string,
-  reason: WhyNothing,
+  reason: IdleCause,
   shown?: ShownPlan,
   json: object = { session: sessionId },
 ): number {
@@ -111,7 +114,7 @@ function reportNothing(
   else
     writeLines(
       out,
-      sentence(`Nothing to compact in session ${sessionId}: ${WHY_NOTHING[reason]}${figures}.`, out),
+      sentence(`Nothing to compact in session ${sessionId}: ${IDLE_REASONS[reason]}${figures}.`, out),
     )
   return EXIT.no
 }
@@ -134,9 +137,9 @@ async function reportResult(
     return
   }
   for (const { summarizer, error } of failed)
-    err.write(style.yellow(`A summary by ${summarizer} was not accepted: ${error}.\n`))
+    err.write(style.yellow(`A summary by ${summarizer} was rejected: ${error}.\n`))
   if (!compacted) {
-    const why = reason === undefined ? 'it had no result' : WHY_NOTHING[reason]
+    const why = reason === undefined ? 'it had no result' : IDLE_REASONS[reason]
     writeLines(out, [`Nothing was written: ${why}.`])
     return
   }

@@ -86,8 +86,8 @@ export async function printScript(context: Context, shell: keyof typeof SCRIPTS)
 }
 
 /** The most candidates to print, and the width of a description. */
-const MOST = 200
-const WIDEST = 60
+const MAX_CANDIDATES = 200
+const MAX_WIDTH = 60
 
 /** Prints what the last of the given words can be. Never fails: a shell would show the error in the middle of a line. */
 export async function printCandidates(
@@ -100,8 +100,11 @@ export async function printCandidates(
   const { prefix, found } = complete(parent!, words)
   if (found === FILES) context.out.write(`${FILES}\n`)
   else
-    for (const { value, about } of (await candidatesOf(context, found, words).catch(() => [])).slice(0, MOST))
-      context.out.write(`${prefix}${value}\t${clipped(safeLine(about), WIDEST)}\n`)
+    for (const { value, about } of (await candidatesOf(context, found, words).catch(() => [])).slice(
+      0,
+      MAX_CANDIDATES,
+    ))
+      context.out.write(`${prefix}${value}\t${clipped(safeLine(about), MAX_WIDTH)}\n`)
   return EXIT.done
 }
 
@@ -293,7 +296,7 @@ async function sessionIds(store: Store, beginning: string): Promise<Candidate[]>
   const found: Candidate[] = []
   for await (const { id, title = '' } of allSessions(store, { search: beginning || undefined })) {
     if (id.startsWith(beginning)) found.push({ value: id, about: shownTitle(title) })
-    if (found.length === MOST) break
+    if (found.length === MAX_CANDIDATES) break
   }
   return found
 }

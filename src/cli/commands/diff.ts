@@ -10,8 +10,8 @@ import type { Given } from '../declarations.ts'
 import { CliError, EXIT } from '../errors.ts'
 import { count, counted } from '../output/figures.ts'
 import { clipped, paragraph, sentence } from '../output/layout.ts'
-import { folded, shownPieces, viewContent } from '../output/message-text.ts'
-import { safeLine, safeText } from '../output/safe-text.ts'
+import { beginningOf, folded, shownPieces, viewContent } from '../output/message-text.ts'
+import { safeText } from '../output/safe-text.ts'
 import { findCompaction, isMoment, momentOf, openSession } from '../references.ts'
 import { type TokenCounter, tokenCounter } from '../token-counter.ts'
 import { kindName } from './log.ts'
@@ -28,7 +28,7 @@ export async function showDiff(
     return showDiffOfMoments(context, givenSession, [givenId, givenTo ?? 'now'], full)
   }
   if (givenTo !== undefined)
-    throw new CliError('WRONG_USE', 'A diff of two sides compares moments, such as position:12 and now.')
+    throw new CliError('WRONG_USE', 'With two operands, both must be moments, such as position:12 and now.')
   const { store, id } = await openSession(context, 'read', givenSession)
   const target = await findCompaction(store, id, givenId)
   const { estimator, provider = 'openai' } = await store.sessions.get(id)
@@ -103,7 +103,7 @@ type Shown = Output & {
 }
 
 /** Rows without a change that are shown beside those with one. */
-const NEIGHBOURS = 2
+const NEIGHBORS = 2
 
 /** A listing like a unified diff. */
 async function* diffText(
@@ -114,9 +114,7 @@ async function* diffText(
   yield endedLines([...head, ''])
   const isNear = (at: number): boolean =>
     shown.full ||
-    differences
-      .slice(Math.max(0, at - NEIGHBOURS), at + NEIGHBOURS + 1)
-      .some(({ change }) => change !== 'same')
+    differences.slice(Math.max(0, at - NEIGHBORS), at + NEIGHBORS + 1).some(({ change }) => change !== 'same')
   for (let at = 0; at < differences.length; at += 1) {
     if (isNear(at)) {
       yield endedLines(differenceLines(differences[at]!, shown))
@@ -147,7 +145,7 @@ function headLines(
     `${counted(rows[which], 'row')}${tokens[which] === undefined ? '' : `, ${count(tokens[which])} tokens`}`
   const [first, second] = VIEWS[after]
   const build = dependents.length === 1 ? 'compaction in force builds' : 'compactions in force build'
-  const where = after === 'now' ? 'a part of the change' : 'left out of both sides'
+  const where = after === 'now' ? 'included in the change' : 'excluded from both sides'
   const above = `${dependents.length} ${build} on it, ${where}: ${dependents.join(', ')}`
   return [
     ...targets.flatMap((one) =>
@@ -197,19 +195,8 @@ function headOf(sign: string, seen: SeenRow, { tokens }: Shown): string {
 
 /** The head of a row and its beginning, on one line. */
 function rowLine(sign: string, seen: SeenRow, shown: Shown): string {
-  const text = `${headOf(sign, seen, shown)}: ${safeLine(beginningOf(seen))}`
+  const text = `${headOf(sign, seen, shown)}: ${beginningOf(partsOf(seen))}`
   return shown.out.isTerminal ? clipped(text, shown.out.columns) : text
-}
-
-/** Characters of a row that its line may show. */
-const BEGINNING = 400
-
-function beginningOf(seen: SeenRow): string {
-  const [first] = shownPieces(partsOf(seen), false)
-  if (first === undefined) return '(empty)'
-  const text = first.head === undefined ? first.text : `${first.head}: ${first.text}`
-  const line = text.slice(0, BEGINNING).replace(/\s+/g, ' ').trim()
-  return text.length > BEGINNING ? `${line}…` : line
 }
 
 function contentLines(sign: string, seen: SeenRow, { out }: Shown): string[] {
@@ -277,8 +264,8 @@ export async function compare(
   if (targets.length === 0)
     throw new CliError(
       'NOT_THERE',
-      `Compaction ${target} never came into force, so there is nothing to compare.`,
-      { facts: { compactionId: target }, hint: '`undertext log SESSION` shows which did.' },
+      `Compaction ${target} was never in force, so there is nothing to compare.`,
+      { facts: { compactionId: target }, hint: '`undertext log SESSION` shows the status of each.' },
     )
   const ids = new Set(targets.map((one) => one.id))
   const dependents = isInForce ? dependentsOf(compactions, ids) : []

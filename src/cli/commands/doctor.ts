@@ -12,7 +12,7 @@ import type { Given } from '../declarations.ts'
 import { CliError, EXIT, failureOf } from '../errors.ts'
 import { LOCATED_BY, shownName } from '../location.ts'
 import { bytes, count, counted } from '../output/figures.ts'
-import { clipped, sentence, writeLines } from '../output/layout.ts'
+import { clipped, report, sentence } from '../output/layout.ts'
 import { safeLine } from '../output/safe-text.ts'
 import { table } from '../output/table.ts'
 import {
@@ -82,10 +82,9 @@ export async function doctor(
       hint: '`undertext verify` checks the sessions.',
     })
   if (upgrade) await context.open('change')
-  const report = await examine(context, deep)
-  if (context.json) context.printJson(reportJson(context, report))
-  else writeLines(context.out, reportLines(context, report))
-  return report.problems.length === 0 ? EXIT.done : EXIT.no
+  const found = await examine(context, deep)
+  report(context, reportJson(context, found), () => reportLines(context, found))
+  return found.problems.length === 0 ? EXIT.done : EXIT.no
 }
 
 /** Examines the store and its environment. Errors become problems of the report and are not thrown. */
@@ -242,7 +241,7 @@ function reportLines(context: Context, report: Report): string[] {
   const { style, out, err } = context
   const { variables, problems } = report
   const terminal = (sink: Context['out']): string =>
-    sink.isTerminal ? `a terminal, ${sink.columns} columns` : 'no terminal'
+    sink.isTerminal ? `a terminal, ${sink.columns} columns` : 'not a terminal'
   return [
     style.bold('Store'),
     ...storeLines(context, report),
@@ -257,7 +256,7 @@ function reportLines(context: Context, report: Report): string[] {
     ...variables.flatMap(({ name, value }) => plain(context, `${name}=${value}`)),
     ...plain(context, `output: ${terminal(out)}; errors: ${terminal(err)}`),
     '',
-    ...(problems.length === 0 ? [style.green('✓ nothing is wrong')] : [style.bold('Problems')]),
+    ...(problems.length === 0 ? [style.green('✓ no problems found')] : [style.bold('Problems')]),
     ...problems.flatMap(({ message, hint }) => [
       ...wrong(context, message),
       ...(hint === null ? [] : plain(context, hint)),
@@ -286,7 +285,7 @@ function storeLines(context: Context, { store }: Report): string[] {
   const { exists, file, server, sessions } = store
   const where = plain(context, `${location.path} (${LOCATED_BY[location.from]})`)
   const about = server === undefined ? [] : serverLines(context, server)
-  if (exists === null) return [...where, ...wrong(context, 'It cannot be inspected.')]
+  if (exists === null) return [...where, ...wrong(context, "It can't be inspected.")]
   if (!exists)
     return [
       ...where,
@@ -295,7 +294,7 @@ function storeLines(context: Context, { store }: Report): string[] {
     ]
   const opening =
     sessions === null
-      ? wrong(context, 'It cannot be opened.')
+      ? wrong(context, "It can't be opened.")
       : well(context, `opens: ${counted(sessions, 'session')}`)
   if (file !== undefined) return [...where, ...fileLines(context, file, opening)]
   const isForeign = server?.schemaVersion === null
@@ -319,7 +318,7 @@ function serverLines(
 }
 
 const DISTRIBUTED: { readonly [where in Distribution]: string } = {
-  workers: 'distributed by Citus over its workers',
+  workers: 'distributed by Citus across its workers',
   coordinator: 'Citus is installed, but all tables are on the coordinator',
 }
 
@@ -344,7 +343,7 @@ function fileLines(
 ): string[] {
   const wal = walSize === undefined ? '' : `, write-ahead log ${bytes(walSize)}`
   const head = size === undefined ? [] : plain(context, `${bytes(size)}${wal}`)
-  if (database === undefined) return [...head, ...wrong(context, `SQLite cannot open it (${error}).`)]
+  if (database === undefined) return [...head, ...wrong(context, `SQLite can't open it (${error}).`)]
   const { schema, pages, pageSize, freePages, journalMode, integrity } = database
   const pagesText = `${counted(pages, 'page')} of ${count(pageSize)} bytes, ${count(freePages)} free, journal ${journalMode}`
   const mark = integrity?.join() === 'ok' ? well : wrong
@@ -364,20 +363,20 @@ function versionLines(context: Context, versions: Report['versions']): string[] 
     ...well(context, `undertext ${undertext}, Node ${node}`),
     ...(driverError === null
       ? well(context, `better-sqlite3 ${betterSqlite3}, SQLite ${sqlite}`)
-      : wrong(context, `better-sqlite3 ${betterSqlite3 ?? 'is not installed'}: ${driverError}`)),
+      : wrong(context, `better-sqlite3 ${betterSqlite3 ?? "isn't installed"}: ${driverError}`)),
     ...plain(context, `optional: ${packages.join(', ')}`),
   ]
 }
 
 /** Columns of the value of a setting on a terminal. */
-const WIDEST_VALUE = 50
+const MAX_VALUE_WIDTH = 50
 
 function settingLines({ out, style }: Context, { settings }: Report): string[] {
-  if (settings.length === 0) return ['  They cannot be read.']
+  if (settings.length === 0) return ["  They can't be read."]
   const rows = settings.map(({ name, value, source }) => {
     const text = safeLine(typeof value === 'string' ? value : (JSON.stringify(value) ?? ''))
     const look = source === 'default' ? style.dim : (one: string) => one
-    const shown = out.isTerminal ? clipped(text, WIDEST_VALUE) : text
+    const shown = out.isTerminal ? clipped(text, MAX_VALUE_WIDTH) : text
     return [name, shown, source].map((cell) => ({ text: cell, style: look }))
   })
   const columns = [{ title: 'SETTING' }, { title: 'VALUE', flexible: 'wrap' }, { title: 'FROM' }] as const

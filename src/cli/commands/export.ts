@@ -29,9 +29,9 @@ export async function exportSessions(
 ): Promise<number> {
   const output = options.output === '-' ? undefined : options.output
   const format = options.format ?? formatOfFile(output)
-  refuseContradictions(context, given, options, output, format)
+  checkOptions(context, given, options, output, format)
   const store = await context.open('read')
-  const ids = await sessionIds(context, store, given, options.all === true)
+  const ids = await sessionIds(store, given, options.all === true)
   const remarks = new Map<string, number>()
   const remark = (why: string): void => void remarks.set(why, (remarks.get(why) ?? 0) + 1)
   const target = await openTarget(context, output, options.force === true)
@@ -42,7 +42,7 @@ export async function exportSessions(
       const at = options.at === undefined ? undefined : await momentOf(store, id, options.at)
       const pieces = exportOf(store, id, format, { ...options, at }, remark)
       const written = await writeSession(context, target, pieces, {
-        mayBeGone: options.all === true,
+        mayBePurged: options.all === true,
       })
       if (written === undefined) continue
       sessions.push(id)
@@ -63,12 +63,12 @@ function formatOfFile(output = ''): ExportFormat {
   return end === '.html' || end === '.htm' ? 'html' : 'history'
 }
 
-/** Writes a session and returns its bytes; `undefined` if `mayBeGone` and it was purged before anything was written. */
+/** Writes a session and returns its bytes; `undefined` if `mayBePurged` and it was purged before anything was written. */
 async function writeSession(
   { signal }: Context,
   target: Target,
   pieces: AsyncIterable<string>,
-  { mayBeGone }: { readonly mayBeGone: boolean },
+  { mayBePurged }: { readonly mayBePurged: boolean },
 ): Promise<number | undefined> {
   let size = 0
   try {
@@ -79,13 +79,13 @@ async function writeSession(
     }
     return size
   } catch (error) {
-    if (mayBeGone && size === 0 && isUndertextError(error, 'SESSION_NOT_FOUND')) return undefined
+    if (mayBePurged && size === 0 && isUndertextError(error, 'SESSION_NOT_FOUND')) return undefined
     throw error
   }
 }
 
 /** Throws `WRONG_USE` for options that exclude each other. */
-function refuseContradictions(
+function checkOptions(
   context: Context,
   given: readonly string[],
   { all = false, lines, rendered, full, at, hidden, images, cutOutputs }: ExportOptions,
@@ -98,28 +98,28 @@ function refuseContradictions(
   if (all && given.length > 0) wrong('--all exports every session; omit the ids.')
   if (!all && given.length === 0)
     wrong(
-      'There is no session to export.',
+      'No session was named.',
       // `--rendered` takes the next word, which may have been intended as the session.
       typeof rendered === 'string'
-        ? `--rendered took ${JSON.stringify(rendered)} for a provider; name the session before it.`
-        : 'Name one, or @ for the newest, or give --all.',
+        ? `--rendered read ${JSON.stringify(rendered)} as its provider; put the session before the option.`
+        : 'Name one, or @ for the newest, or pass --all.',
     )
   if ((all || given.length > 1) && format !== 'history')
     wrong(`Several sessions can be exported only as history, not as ${format}.`, 'Export them one by one.')
   if (output === undefined && context.out.isTerminal && (format === 'history' || format === 'html'))
     wrong(
       `The format ${format} is for a file or a program, not for a screen.`,
-      'Give -o FILE, or use a pipe.',
+      'Pass -o FILE, or use a pipe.',
     )
   if (context.json && output === undefined)
-    wrong('With --json the output reports the export, so the export itself needs a file.', 'Give -o FILE.')
+    wrong('With --json, the output is a report, so the export itself needs a file.', 'Pass -o FILE.')
   const isDocument = format === 'markdown' || format === 'html'
   const ofView = nameOfFirst({ lines, rendered, full, at })
   if (ofView !== undefined && (isDocument || format === 'history'))
-    wrong(`--${ofView} applies to the formats of the view, and this is ${format}.`)
+    wrong(`--${ofView} applies only to the formats of the view, not to ${format}.`)
   const ofDocument = nameOfFirst({ hidden, images, 'cut-outputs': cutOutputs })
   if (ofDocument !== undefined && !isDocument)
-    wrong(`--${ofDocument} applies to documents (markdown, html), and this is ${format}.`)
+    wrong(`--${ofDocument} applies only to documents (markdown, html), not to ${format}.`)
 }
 
 /** The name of the first option that was given. */
@@ -127,12 +127,7 @@ function nameOfFirst(options: { readonly [name: string]: unknown }): string | un
   return Object.keys(options).find((name) => options[name] !== undefined)
 }
 
-async function sessionIds(
-  _context: Context,
-  store: Store,
-  given: readonly string[],
-  all: boolean,
-): Promise<string[]> {
+async function sessionIds(store: Store, given: readonly string[], all: boolean): Promise<string[]> {
   const ids = new Set<string>()
   for (const one of given) ids.add(await findSession(store, one))
   if (all) for await (const { id } of allSessions(store)) ids.add(id)
@@ -205,7 +200,7 @@ async function openTarget(context: Context, output: string | undefined, force: b
   const given = resolve(context.cwd, output)
   const found = await statOf(given)
   if (found?.isDirectory() === true)
-    throw new CliError('WRONG_USE', `${output} is a folder.`, { hint: 'Name a file within it.' })
+    throw new CliError('WRONG_USE', `${output} is a folder.`, { hint: 'Name a file in it.' })
   // A device or a named pipe must not be replaced by a file.
   if (found?.isFile() === false) return deviceTarget(await open(given, 'w'))
   if (found !== undefined && !force) throw existsAlready(output)
@@ -233,14 +228,14 @@ async function createFile(partial: string, output: string): Promise<FileHandle> 
     return await open(partial, 'wx', 0o600)
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT')
-      throw new CliError('NOT_THERE', `The folder of ${output} does not exist.`)
+      throw new CliError('NOT_THERE', `The folder of ${output} doesn't exist.`)
     throw Object.assign(error as Error, { path: output })
   }
 }
 
 function existsAlready(output: string): CliError {
   return new CliError('WRONG_USE', `${output} already exists.`, {
-    hint: 'Give --force to replace it.',
+    hint: 'Pass --force to replace it.',
   })
 }
 

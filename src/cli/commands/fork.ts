@@ -56,13 +56,7 @@ export async function tree(context: Context, given: string | undefined): Promise
 /** Sessions that have forks and aren't forks themselves. Forks are read only for sessions that have some. */
 async function nodesOf(store: Store): Promise<Node[]> {
   const sessions: Session[] = []
-  for (const archived of [false, true])
-    for await (const session of allSessions(store, {
-      archived,
-      search: undefined,
-      after: undefined,
-    }))
-      sessions.push(session)
+  for await (const session of allSessions(store)) sessions.push(session)
   const parents = new Set(sessions.flatMap(({ forkedFrom }) => forkedFrom?.sessionId ?? []))
   const roots = sessions.filter(({ id, forkedFrom }) => forkedFrom === undefined && parents.has(id))
   return Promise.all(roots.map((session) => nodeOf(store, session, parents)))

@@ -11,7 +11,7 @@ import type { ImportFileOptions, ImportProgress, ImportReport } from '../../tran
 import type { Context, Progress } from '../command.ts'
 import type { Given } from '../declarations.ts'
 import { CliError, failureOf } from '../errors.ts'
-import { isMeantAsAddress } from '../location.ts'
+import { looksLikeAddress } from '../location.ts'
 import { isNewStore } from '../open-store.ts'
 import { bytes, count } from '../output/figures.ts'
 import { filesIn, nameWithin } from './import/folder.ts'
@@ -34,7 +34,7 @@ export async function importFiles(
   paths: readonly string[],
   options: ImportOptions,
 ): Promise<number> {
-  await refuseWrongUse(context, paths, options)
+  await checkOptions(context, paths, options)
   const store = await storeFor(context, options)
   const reporter = context.json ? jsonReporter(context) : textReporter(context)
   const run = new ImportRun(context, store, options, reporter)
@@ -43,20 +43,20 @@ export async function importFiles(
 }
 
 /** Throws `WRONG_USE`. */
-async function refuseWrongUse(
+async function checkOptions(
   { cwd, input }: Context,
   paths: readonly string[],
   { session }: ImportOptions,
 ): Promise<void> {
-  if (paths.some((path) => isMeantAsAddress(path, cwd)))
-    throw new CliError('WRONG_USE', 'An address cannot be imported.', {
-      hint: '--db names the store to import into, files and folders follow the command.',
+  if (paths.some((path) => looksLikeAddress(path, cwd)))
+    throw new CliError('WRONG_USE', "An address can't be imported.", {
+      hint: '--db names the store; files and folders follow the command.',
     })
   const isOnlyFile =
     paths.length === 1 && (paths[0] === STANDARD_INPUT || !(await isFolder(resolve(cwd, paths[0]!))))
   if (session !== undefined && !isOnlyFile)
     throw new CliError('WRONG_USE', '--session names one session, so only one file can be given.', {
-      hint: 'Give --prefix to distinguish the sessions of several files from others.',
+      hint: 'Pass --prefix to distinguish the sessions of several files from others.',
     })
   const streams = paths.filter((path) => path === STANDARD_INPUT).length
   if (streams > 1)
@@ -64,7 +64,7 @@ async function refuseWrongUse(
       hint: 'For a file with this name, write ./-.',
     })
   if (streams > 0 && input.isTTY === true)
-    throw new CliError('WRONG_USE', 'Nothing is piped into the standard input: it is the terminal.', {
+    throw new CliError('WRONG_USE', 'The standard input is a terminal, and nothing is piped into it.', {
       hint: 'Pipe something in, as in `cat talk.jsonl | undertext import -`, or name a file.',
     })
 }
@@ -77,7 +77,7 @@ async function storeFor(context: Context, { dryRun }: ImportOptions): Promise<St
 }
 
 /** Unrecognized files of a folder that are kept for the report. */
-const MOST_NAMED = 20
+const MAX_NAMED = 20
 
 class ImportRun {
   readonly #context: Context
@@ -120,7 +120,7 @@ class ImportRun {
   }
 
   async #file(path: string): Promise<FileOutcome> {
-    const progress = await this.#context.progress(`${path}: looking`)
+    const progress = await this.#context.progress(`${path}: scanning`)
     return this.#closing(progress, path, () =>
       importFile(this.#store, this.#at(path), {
         ...this.#options,
@@ -161,7 +161,7 @@ class ImportRun {
 
   /** Imports the recognized files of a folder. */
   async #folder(path: string): Promise<boolean> {
-    const progress = await this.#context.progress(`${path}: looking`)
+    const progress = await this.#context.progress(`${path}: scanning`)
     const { json, err, signal } = this.#context
     const total = err.isTerminal && !json ? await countFiles(this.#at(path), this.#follow) : 0
     let isWhole = false
@@ -181,7 +181,7 @@ class ImportRun {
         if ('failure' in outcome && outcome.failure.code === 'FILE_UNRECOGNIZED') {
           const { looks } = outcome.failure.facts as { readonly looks: string }
           found.unrecognized += 1
-          if (found.named.length < MOST_NAMED) found.named.push({ path: outcome.path, looks })
+          if (found.named.length < MAX_NAMED) found.named.push({ path: outcome.path, looks })
         } else if (!this.#report(outcome, true)) return false
       }
       isWhole = true

@@ -138,7 +138,7 @@ export function logLines(
   all: number,
 ): string[] {
   if (runs.length === 0 && events.length === 0)
-    return sentence(`Messages were only appended to session ${id}.`, out)
+    return sentence(`Messages were appended to session ${id}; nothing else was changed.`, out)
   const short = shortIds(
     runs.flatMap(({ runId, compactions }) => [runId, ...compactions.map(({ compaction }) => compaction.id)]),
   )

@@ -27,12 +27,10 @@ export async function serveMcp(context: Context, options: McpOptions): Promise<n
   const { allow = [], owner, watch = [] } = options
   const { maxTokens } = check(boundsSchema, { maxTokens: options.maxTokens }, '--max-tokens')
   if (context.json)
-    throw new CliError('WRONG_USE', 'The output of mcp is the protocol; --json does not apply.')
+    throw new CliError('WRONG_USE', "The output of mcp is the protocol; --json doesn't apply.")
   const permissions = new Set(allow)
   if (watch.length > 0 && !permissions.has('import'))
-    throw new CliError('WRONG_USE', '--watch imports files, which must be allowed.', {
-      hint: 'Add --allow import.',
-    })
+    throw new CliError('WRONG_USE', '--watch requires --allow import.')
   const folders = await Promise.all(watch.map((folder) => folderNamed(context, folder)))
   const access = new Access(await openFor(context, permissions), owner)
   const importer = new Importer(access, context, folders)
@@ -45,7 +43,7 @@ export async function serveMcp(context: Context, options: McpOptions): Promise<n
       server = createServer({ context, access, permissions, maxTokens, importer })
       return server
     },
-    { transport: wire, onerror: (error) => report(`A message was not handled (${errorName(error)}).`) },
+    { transport: wire, onerror: (error) => report(`A message wasn't handled (${errorName(error)}).`) },
   )
   const watches = folders.map(
     (folder) =>
@@ -56,7 +54,7 @@ export async function serveMcp(context: Context, options: McpOptions): Promise<n
           if (server?.isConnected())
             server.server
               .sendResourceListChanged()
-              .catch((error: unknown) => report(`A change was not announced (${errorName(error)}).`))
+              .catch((error: unknown) => report(`A change wasn't announced (${errorName(error)}).`))
         },
       }),
   )

@@ -8,7 +8,7 @@ import type { Given } from '../declarations.ts'
 import { CliError, EXIT } from '../errors.ts'
 import { locationNamed } from '../location.ts'
 import { count, counted, listing } from '../output/figures.ts'
-import { writeLines } from '../output/layout.ts'
+import { report } from '../output/layout.ts'
 import { type Column, table } from '../output/table.ts'
 import { allSessions } from '../references.ts'
 
@@ -17,8 +17,8 @@ export async function move(context: Context, { to }: Given<'move'>): Promise<num
   const { location, signal } = context
   const there = locationNamed(to, 'option', context.cwd)
   if ((there.url ?? there.path) === (location.url ?? location.path))
-    throw new CliError('WRONG_USE', 'A store cannot be copied to itself.', {
-      hint: '--db names the store to copy, --to the other one.',
+    throw new CliError('WRONG_USE', "A store can't be copied to itself.", {
+      hint: '--db names the source, --to the target.',
     })
   const source = await context.open('read')
   let messages = 0
@@ -26,7 +26,7 @@ export async function move(context: Context, { to }: Given<'move'>): Promise<num
   const known = [...contextOf(source).estimators.byName.values()]
   const estimators = known.filter(({ name }) => isTokenizerName(name))
   const target = await context.open('write', { at: there, estimators })
-  const progress = await context.progress('looking')
+  const progress = await context.progress('scanning')
   const done = { sessions: 0, messages: 0 }
   const show = (): void =>
     progress.at(
@@ -34,7 +34,7 @@ export async function move(context: Context, { to }: Given<'move'>): Promise<num
       `${counted(done.sessions, 'session')}, ${counted(done.messages, 'message')}`,
     )
   try {
-    const report = await moveStore(source, target, {
+    const moved = await moveStore(source, target, {
       signal,
       onMessages: (copied) => {
         done.messages += copied
@@ -47,13 +47,14 @@ export async function move(context: Context, { to }: Given<'move'>): Promise<num
       },
     })
     progress.end(counted(done.sessions, 'session'))
-    if (context.json) context.printJson(jsonOf(context, there.path, report))
-    else write(context, there.path, report)
-    return report.refused === 0 ? EXIT.done : EXIT.refused
+    report(context, jsonOf(context, there.path, moved), () => linesOf(context, there.path, moved))
+    return moved.refused === 0 ? EXIT.done : EXIT.refused
   } catch (error) {
     progress.end(counted(done.sessions, 'session'))
     if (isUndertextError(error, 'ABORTED'))
-      throw new CliError('INTERRUPTED', 'Interrupted. The same command continues.', { facts: done })
+      throw new CliError('INTERRUPTED', 'Interrupted. Run the same command again to continue.', {
+        facts: done,
+      })
     throw error
   }
 }
@@ -80,19 +81,16 @@ const PROBLEMS: readonly Column[] = [
   { title: 'WHY', flexible: 'wrap' },
 ]
 
-function write({ out, style }: Context, to: string, report: MoveReport): void {
-  const { copied, replaced, unchanged, refused, problems, messages } = report
+function linesOf({ out, style }: Context, to: string, moved: MoveReport): string[] {
+  const { copied, replaced, unchanged, refused, problems, messages } = moved
   const sessions = listing(
     `${counted(copied, 'session')} copied`,
     replaced > 0 && `${count(replaced)} replaced`,
     unchanged > 0 && `${count(unchanged)} unchanged`,
   )
   const what = `${sessions} to ${to} (${counted(messages, 'message')})`
-  if (refused === 0) {
-    writeLines(out, [style.green(`✓ ${what}`)])
-    return
-  }
+  if (refused === 0) return [style.green(`✓ ${what}`)]
   const rows = problems.map(({ sessionId, code, detail }) => [shortened(sessionId), code, detail])
   const end = style.red(`✗ ${what}, ${counted(refused, 'session')} not copied`)
-  writeLines(out, [...table(PROBLEMS, rows, out, style), '', end])
+  return [...table(PROBLEMS, rows, out, style), '', end]
 }

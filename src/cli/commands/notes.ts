@@ -36,18 +36,18 @@ export async function notes(
 }
 
 function wrongUse(message: string): CliError {
-  return new CliError('WRONG_USE', message, { hint: '`undertext help notes` shows what there is.' })
+  return new CliError('WRONG_USE', message, { hint: '`undertext help notes` shows the usage.' })
 }
 
 /** Whose notes: of the newest session, unless another or an owner is named. */
-async function scopeOf(_context: Context, store: Store, { session, owner }: NotesOptions): Promise<Scope> {
+async function scopeOf(store: Store, { session, owner }: NotesOptions): Promise<Scope> {
   return owner === undefined ? { session: await findSession(store, session ?? '@') } : { owner }
 }
 
 async function listNotes(context: Context, options: NotesOptions): Promise<number> {
   const { search, key, all = false, limit } = options
   const store = await context.open('read')
-  const scope = await scopeOf(context, store, options)
+  const scope = await scopeOf(store, options)
   const found = await store.notes.list({
     query: search,
     ...scope,
@@ -68,11 +68,11 @@ async function listNotes(context: Context, options: NotesOptions): Promise<numbe
 
 async function addNote(context: Context, text: string, options: NotesOptions): Promise<number> {
   if (options.session === undefined && options.owner === undefined)
-    throw wrongUse('Whose note is it? Name --session or --owner.')
+    throw wrongUse('Pass --session or --owner to say whose note it is.')
   const { key, source, actor, reason } = options
   const store = await context.open('change')
   const note = await store.notes.add(text, {
-    ...(await scopeOf(context, store, options)),
+    ...(await scopeOf(store, options)),
     ...{ key, source, actor, reason },
   })
   return report(context, { note: noteJson(note) }, () => [
@@ -83,7 +83,7 @@ async function addNote(context: Context, text: string, options: NotesOptions): P
 async function forgetNote(context: Context, given: string, options: NotesOptions): Promise<number> {
   const { purge = false, actor, reason } = options
   const store = await context.open('change')
-  const id = await noteNamed(context, store, given, options)
+  const id = await noteNamed(store, given, options)
   if (purge && !(await context.confirm(`Permanently remove the text of note ${safeLine(id)}?`)))
     throw new CliError('DECLINED', 'Nothing was removed.', { hint: '--yes removes it without asking.' })
   const { changed, removed, filesCleared } = await store.notes.forget(id, { purge, actor, reason })
@@ -92,30 +92,21 @@ async function forgetNote(context: Context, given: string, options: NotesOptions
     ? `Permanently removed: ${counted(removed, 'note')}.`
     : `Forgotten: note ${safeLine(id)}.`
   return report(context, value, () => [
-    changed ? context.style.green(what) : 'Nothing to forget: it is already out of use.',
+    changed ? context.style.green(what) : 'Nothing was changed: the note is already out of use.',
   ])
 }
 
 /** The id, or the only one of the session or the owner that begins or ends so. */
-async function noteNamed(
-  context: Context,
-  store: Store,
-  given: string,
-  options: NotesOptions,
-): Promise<string> {
+async function noteNamed(store: Store, given: string, options: NotesOptions): Promise<string> {
   if (/^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(given) || given === '') return given
-  const scope = await scopeOf(context, store, options)
+  const scope = await scopeOf(store, options)
   const all = await store.notes.list({ ...scope, all: true, limit: 10_000 })
   const found = all.filter(({ id }) => id.startsWith(given) || id.endsWith(given)).map(({ id }) => id)
   if (found.length <= 1) return found[0] ?? shownTyped(given)
-  throw new CliError(
-    'AMBIGUOUS',
-    `${JSON.stringify(given)} is part of the ids of ${counted(found.length, 'note')}.`,
-    {
-      facts: { given, found: found.slice(0, 10), count: found.length },
-      hint: 'Type more of the id.',
-    },
-  )
+  throw new CliError('AMBIGUOUS', `${JSON.stringify(given)} matches ${counted(found.length, 'note')}.`, {
+    facts: { given, found: found.slice(0, 10), count: found.length },
+    hint: 'Type more of the id.',
+  })
 }
 
 function ofJson(scope: Scope) {
@@ -133,13 +124,13 @@ const COLUMNS: readonly Column[] = [
   { title: 'NOTE' },
   { title: 'TEXT', flexible: 'wrap' },
   { title: 'KEY', flexible: 'clip', isExtra: true },
-  { title: 'OF', isExtra: true },
+  { title: 'SCOPE', isExtra: true },
   { title: 'STATE', isExtra: true },
-  { title: 'SINCE', isExtra: true },
+  { title: 'CREATED', isExtra: true },
 ]
 
 function noteLines({ out, style }: Context, found: readonly ListedNote[], more: boolean): string[] {
-  if (found.length === 0) return ['No note.']
+  if (found.length === 0) return ['No notes.']
   const short = shortIds(found.map(({ id }) => id))
   const rows = found.map(({ id, text, key = '', owner, state, createdAt }) => [
     { text: out.isTerminal ? short.get(id)! : id, style: style.cyan },

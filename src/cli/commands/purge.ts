@@ -3,7 +3,7 @@ import type { Context } from '../command.ts'
 import type { Given } from '../declarations.ts'
 import { CliError, EXIT } from '../errors.ts'
 import { counted } from '../output/figures.ts'
-import { sentence, writeLines } from '../output/layout.ts'
+import { report, sentence, writeLines } from '../output/layout.ts'
 import { safeLine } from '../output/safe-text.ts'
 import { openSession } from '../references.ts'
 
@@ -12,14 +12,14 @@ export async function purge(
   given: string,
   { reason, actor, forks }: Given<'purge'>,
 ): Promise<number> {
-  const { out, err, style } = context
+  const { err, style } = context
   const { store, id: session } = await openSession(context, 'change', given)
   // A script that runs a second time must not purge another session whose id begins so.
   if (context.agreed && given !== session && given !== '@')
     throw new CliError(
       'WRONG_USE',
       `There is no session ${JSON.stringify(given)}, only one whose id begins with it; nothing was removed.`,
-      { facts: { given, session }, hint: `With --yes the whole id is needed: ${session}` },
+      { facts: { given, session }, hint: `With --yes, pass the whole id: ${session}` },
     )
   const { title, counts } = await store.sessions.get(session, { counts: true })
   const compactions = (await store.listCompactions(session)).length
@@ -34,11 +34,10 @@ export async function purge(
     actor,
     ...(forks !== undefined && { forks }),
   })
-  if (context.json) context.printJson({ session, ...removed })
-  else {
-    const parts = `${counted(removed.messages, 'message')}, ${counted(removed.compactions, 'compaction')}, ${counted(removed.blobs, 'stored file')}`
-    writeLines(out, [style.green(`Removed: session ${safeLine(session)} (${parts}).`)])
-  }
+  const parts = `${counted(removed.messages, 'message')}, ${counted(removed.compactions, 'compaction')}, ${counted(removed.blobs, 'stored file')}`
+  report(context, { session, ...removed }, () => [
+    style.green(`Removed: session ${safeLine(session)} (${parts}).`),
+  ])
   if (removed.filesCleared === false)
     writeLines(err, [style.yellow(context.location.url === undefined ? IN_FILES : ON_SERVER)])
   return EXIT.done
@@ -56,9 +55,9 @@ async function agree(context: Context, session: string, what: string): Promise<v
   writeLines(err, sentence(what, err, style.yellow))
   const typed = await context.ask('Type the id of the session to remove it')
   if (typed === undefined)
-    throw new CliError('DECLINED', 'There is no terminal to ask on, so nothing was removed.', {
+    throw new CliError('DECLINED', 'There is no terminal to ask for confirmation, so nothing was removed.', {
       hint: '--yes removes it without asking.',
     })
   if (typed.trim() !== session.trim())
-    throw new CliError('DECLINED', 'That is not the id of the session, so nothing was removed.')
+    throw new CliError('DECLINED', "That isn't the id of the session, so nothing was removed.")
 }

@@ -52,7 +52,7 @@ async function list(
   const more = found.length > limit
   return report(context, { session: id, requests: page.map(requestJson), more }, () =>
     page.length === 0
-      ? [after === undefined ? 'No request is recorded.' : 'No request follows.']
+      ? [after === undefined ? 'No requests are recorded.' : 'There are no further requests.']
       : listLines(context, page, more),
   )
 }
@@ -125,10 +125,10 @@ async function show(context: Context, one: RenderedRequest, { fold }: RequestsOp
   await context.page(`${requestLines(context, one, fold && context.out.isTerminal).join('\n')}\n`)
 }
 
-const WHY: { readonly [R in NonNullable<RenderedRequest['reason']>]: string } = {
+const MISMATCH_REASONS: { readonly [R in NonNullable<RenderedRequest['reason']>]: string } = {
   renderer: 'another version of the package rendered it',
   purged: 'a text that was sent no longer exists',
-  history: 'the messages that were sent are not those of the history',
+  history: "the messages that were sent aren't those of the history",
 }
 
 function requestLines({ out, style }: Output, one: RenderedRequest, fold: boolean): string[] {
@@ -141,7 +141,7 @@ function requestLines({ out, style }: Output, one: RenderedRequest, fold: boolea
   )
   const verdict = matches
     ? style.green('These are the bytes that were sent.')
-    : style.yellow(`This is not what was sent: ${WHY[reason!]}.`)
+    : style.yellow(`This isn't what was sent: ${MISMATCH_REASONS[reason!]}.`)
   const section = (title: string, lines: readonly string[]): string[] => [
     '',
     style.bold(title),

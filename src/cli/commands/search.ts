@@ -16,8 +16,8 @@ const DAY_MS = 86_400_000
 
 export async function search(context: Context, query: string, options: SearchOptions): Promise<number> {
   const { hidden = false, visible = false, owner, role, tool, limit, cursor } = options
-  if (hidden && visible) throw new CliError('WRONG_USE', '--hidden and --visible exclude each other.')
-  if (limit > 100) throw new CliError('WRONG_USE', '--limit is at most 100; --cursor continues.')
+  if (hidden && visible) throw new CliError('WRONG_USE', "--hidden and --visible can't be combined.")
+  if (limit > 100) throw new CliError('WRONG_USE', '--limit must be at most 100; --cursor continues.')
   const from = timeOf(options.from, '--from', 0)
   const to = timeOf(options.to, '--to', DAY_MS - 1)
   // The index may have to be written.
@@ -39,7 +39,7 @@ export async function search(context: Context, query: string, options: SearchOpt
   else await context.page(`${hitLines(context, hits, next).join('\n')}\n`)
   if (!complete)
     context.err.write(
-      context.style.yellow('undertext: some rows are not in the index, which cannot be written here.\n'),
+      context.style.yellow("undertext: some rows aren't in the index, which can't be written here.\n"),
     )
   return EXIT.done
 }
@@ -91,11 +91,11 @@ export function noWordsText(what: 'message' | 'note', leftOut: readonly string[]
     leftOut.length === 0
       ? 'the query has no word that can be searched for'
       : `all words of the query are too common to be searched for (${leftOut.join(', ')})`
-  return `No ${what} matches: ${why}.`
+  return `No ${what}s match: ${why}.`
 }
 
 function hitLines({ out, style }: Output, hits: readonly SearchHit[], next: string | undefined): string[] {
-  if (hits.length === 0) return ['No message matches.']
+  if (hits.length === 0) return ['No messages match.']
   const blocks = hits.map((hit) => [
     ...sentence(headingOf(hit, out), out, style.bold),
     ...paragraph(hit.snippet.text, out, '  '),

@@ -129,8 +129,8 @@ function sessionLines(
 ): string[] {
   if (found.length === 0) {
     const isFiltered = search !== undefined || owner !== undefined || after !== undefined
-    const none = archived === true ? 'No session is archived.' : 'The store holds no session yet.'
-    return [isFiltered ? 'No session matches.' : none]
+    const none = archived === true ? 'No sessions are archived.' : 'There are no sessions yet.'
+    return [isFiltered ? 'No sessions match.' : none]
   }
   const rows = belowParents(found).map(({ session, isBelow }) => [
     { text: session.id, short: short.get(session.id), style: style.cyan },

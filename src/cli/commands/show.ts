@@ -20,7 +20,7 @@ import { CliError, EXIT } from '../errors.ts'
 import { counted, time } from '../output/figures.ts'
 import { shortIds } from '../output/ids.ts'
 import { paragraph, sentence } from '../output/layout.ts'
-import { type Piece, shownPieces, viewContent } from '../output/message-text.ts'
+import { type Piece, rowStyle, shownPieces, viewContent } from '../output/message-text.ts'
 import { nulled } from '../output/safe-text.ts'
 import { momentOf, openSession } from '../references.ts'
 
@@ -52,7 +52,7 @@ export async function showSession(context: Context, given: string, options: Show
   if (from !== undefined && to !== undefined && from > to)
     throw new CliError('WRONG_USE', `--from ${from} is after --to ${to}.`)
   if (limit !== undefined && tail !== undefined)
-    throw new CliError('WRONG_USE', '--limit and --tail exclude each other.')
+    throw new CliError('WRONG_USE', "--limit and --tail can't be combined.")
   const { store, id } = await openSession(context, 'read', given)
   const session = await store.sessions.get(id)
   const compactions = await store.listCompactions(id)
@@ -187,7 +187,7 @@ async function* printedRows(
     yield `\n${entryLines(entry, { out, style, fold: fold && out.isTerminal, shortId }).join('\n')}\n`
   }
   if (!isEmpty) return
-  const none = full ? 'No row matches.' : 'No row of the view matches; --full shows hidden ones too.'
+  const none = full ? 'No rows match.' : 'No rows of the view match; --full also shows hidden rows.'
   yield `\n${messageCount === 0 ? 'It has no messages yet.' : none}\n`
 }
 
@@ -204,13 +204,11 @@ function entryLines(entry: Entry, shown: Shown): string[] {
     return [...sentence(heading, out), ...nothing, ...body].map(style.dim)
   }
   const body = pieces.flatMap((piece) => pieceLines(piece, out, pieceStyle(piece, style)))
-  return [...sentence(heading, out, headingStyle(entry.row, style)), ...nothing.map(style.dim), ...body]
-}
-
-function headingStyle({ kind, role }: StoredMessage, style: Style): (text: string) => string {
-  const colours = { user: style.cyan, assistant: style.green, tool: style.blue, system: style.yellow }
-  const colour = kind === 'message' ? colours[role] : style.magenta
-  return (text) => style.bold(colour(text))
+  return [
+    ...sentence(heading, out, (line) => style.bold(rowStyle(entry.row, style)(line))),
+    ...nothing.map(style.dim),
+    ...body,
+  ]
 }
 
 function headingOf({ row, insertedBy, positions, hidden }: Entry, { out, shortId }: Shown): string {
@@ -236,8 +234,8 @@ const PARTICIPLES: { readonly [kind in CompactionKind]: string } = {
   deduplicate: 'deduplicated',
   condense: 'condensed',
   truncate: 'truncated',
-  cut: 'cut in an emergency',
-  manual: 'taken out',
+  cut: 'cut to fit the window',
+  manual: 'removed',
   provider: 'compacted by its provider',
   preview: 'shown as a preview',
   repair: 'shown differently for a provider that rejected it',
@@ -250,9 +248,9 @@ function reasonOf(
   shortId: (id: string) => string,
 ): string {
   const when = at === undefined ? '' : `, ${time(at, out)}`
-  if (retired) return `hidden: its compaction ${shortId(compaction)} is undone${when}`
+  if (retired) return `hidden: its compaction ${shortId(compaction)} was undone${when}`
   const participle = by === undefined ? 'hidden' : PARTICIPLES[by]
-  return `hidden: ${participle}${kind === 'message' ? '' : ' in its turn'} by ${shortId(compaction)}${when}`
+  return `hidden: ${participle}${kind === 'message' ? '' : ' again'} by ${shortId(compaction)}${when}`
 }
 
 function pieceLines({ head, text }: Piece, out: Output['out'], look: (line: string) => string): string[] {

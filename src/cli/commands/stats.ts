@@ -23,7 +23,7 @@ import { sentence, writeLines } from '../output/layout.ts'
 import { nulled } from '../output/safe-text.ts'
 import { type Column, table } from '../output/table.ts'
 import { momentOf, openSession } from '../references.ts'
-import { TOLD_ABOVE } from './chat/reporter.ts'
+import { WARNING_RATIO } from './chat/reporter.ts'
 
 type StatsCommandOptions = Given<'stats'>
 
@@ -82,13 +82,13 @@ async function readTools(cwd: string, path: string): Promise<StatsOptions['tools
   try {
     tools = JSON.parse(text)
   } catch {
-    throw new CliError('BAD_DATA', `${path} is not JSON.`, { facts: { path } })
+    throw new CliError('BAD_DATA', `${path} isn't JSON.`, { facts: { path } })
   }
   const read = toolsSchema.safeParse(tools)
   if (read.success) return read.data
   throw new CliError(
     'BAD_DATA',
-    `${path} must hold a list of tool definitions, or an object of name to tool.`,
+    `${path} must contain a list of tool definitions, or an object that maps names to tools.`,
     {
       facts: { path },
     },
@@ -124,7 +124,7 @@ const CATEGORIES = {
   tools: ['▤', 'yellow'],
   files: ['▥', 'magenta'],
   unseen: ['▞', 'gray'],
-} as const satisfies { readonly [category: string]: readonly [glyph: string, colour: keyof Style] }
+} as const satisfies { readonly [category: string]: readonly [glyph: string, color: keyof Style] }
 type Category = keyof typeof CATEGORIES
 const NAMES = Object.keys(CATEGORIES) as Category[]
 const FREE = '·'
@@ -184,8 +184,8 @@ function inputRoom({ availableInputTokens }: ContextStats): number {
 }
 
 function drawn(category: Category, width: number, style: Style): string {
-  const [glyph, colour] = CATEGORIES[category]
-  return style[colour](glyph.repeat(width))
+  const [glyph, color] = CATEGORIES[category]
+  return style[color](glyph.repeat(width))
 }
 
 /** The available input as a bar, below it marks at the target, at 60 % and where compaction is due, and what they mark. */
@@ -199,7 +199,7 @@ function usageBar({ stats, breakdown, target }: RequestFigures, width: number, s
   const bar = NAMES.map((category, at) => drawn(category, cells[at]!, style)).join('')
   const marks = [
     { share: availableInputTokens > 0 ? target / availableInputTokens : 0, name: 'target' },
-    { share: TOLD_ABOVE, name: 'warning' },
+    { share: WARNING_RATIO, name: 'warning' },
     { share: threshold, name: 'compaction due' },
   ].sort((a, b) => a.share - b.share)
   const marked = new Set(
@@ -215,13 +215,13 @@ function usageBar({ stats, breakdown, target }: RequestFigures, width: number, s
 }
 
 /** Widest bar, and its width without a terminal, in columns. */
-const WIDEST = 72
-const PLAIN_WIDTH = 60
+const MAX_BAR_WIDTH = 72
+const PLAIN_BAR_WIDTH = 60
 
 type CountedSession = Session & { readonly counts: MessageCounts }
 
 /** The context of a session for people: one model in full, several side by side. */
-function statsLines(
+export function statsLines(
   output: Output,
   session: CountedSession,
   models: readonly RequestFigures[],
@@ -230,7 +230,13 @@ function statsLines(
   const { style, out } = output
   const name = session.title === undefined ? session.id : `${session.id} · ${shownTitle(session.title)}`
   const head = [...sentence(name, out, style.bold), ...sentence(countsText(session), out), '']
-  if (models.length === 0) return [...head, 'It has no messages, so there is nothing to send yet.']
+  if (models.length === 0)
+    return [
+      ...head,
+      session.messageCount === 0
+        ? 'It has no messages yet.'
+        : 'Figures are disabled for this session (`enabled`).',
+    ]
   const body = models.length === 1 ? oneModel(output, models[0]!) : sideBySide(output, models)
   return [...head, ...body, ...billed(output, usage)]
 }
@@ -265,7 +271,7 @@ function modelName({
 
 function oneModel({ out, style }: Output, figures: RequestFigures): string[] {
   const { stats, breakdown, free, due, target } = figures
-  const width = out.isTerminal ? Math.max(20, Math.min(WIDEST, out.columns - 2)) : PLAIN_WIDTH
+  const width = out.isTerminal ? Math.max(20, Math.min(MAX_BAR_WIDTH, out.columns - 2)) : PLAIN_BAR_WIDTH
   const { bar, marks, legend } = usageBar(figures, width, style)
   const used = `${count(stats.estimatedInputTokens)} of ${count(inputRoom(stats))} tokens, ${percent(stats.usageRatio)}`
   const shareOf = (part: number): string =>
@@ -287,7 +293,7 @@ function oneModel({ out, style }: Output, figures: RequestFigures): string[] {
       ? [`System prompt and tools: ${count(stats.fixed.tokens)} tokens, as in the last request.`]
       : []),
     `Window: ${count(stats.contextWindow.tokens)} tokens, ${sourceOfWindow(stats)}.`,
-    `Answer: ${count(stats.outputReserve.tokens)} tokens kept free, ${RESERVE_SOURCES[stats.outputReserve.source]}.`,
+    `Answer: ${count(stats.outputReserve.tokens)} tokens reserved, ${RESERVE_SOURCES[stats.outputReserve.source]}.`,
     ...(stats.inputLimit === undefined
       ? []
       : [
@@ -406,7 +412,7 @@ function sourceOfEstimate(
 }
 
 /** The source of a window that only the application knows. */
-const OWN_WINDOW = 'contextWindows in the session, the settings file or openStore sets it'
+const OWN_WINDOW = 'set it with contextWindows in the session, the settings file or openStore'
 
 function sourceOfWindow({ contextWindow, provider }: ContextStats): string {
   const { source, entry } = contextWindow
@@ -414,18 +420,18 @@ function sourceOfWindow({ contextWindow, provider }: ContextStats): string {
   return {
     learned: 'learned from an overflow error of the provider',
     session: `the session's own table${name}`,
-    store: `contextWindows of the settings, or as the application gave it to openStore${name}`,
+    store: `contextWindows of the settings or of openStore${name}`,
     package: `the package @pydantic/genai-prices${name}`,
     registry: isAssumed(contextWindow)
-      ? `assumed for ${provider}, because the window of this model is not known; ${OWN_WINDOW}`
+      ? `assumed for ${provider}, because the window of this model isn't known; ${OWN_WINDOW}`
       : `the built-in table of models${name}`,
-    default: `assumed, because the window of this model is not known; ${OWN_WINDOW}`,
+    default: `assumed, because the window of this model is unknown; ${OWN_WINDOW}`,
   }[source]
 }
 
 /** The reason for the number of tokens kept free for the answer. */
 const RESERVE_SOURCES: { readonly [source in ContextStats['outputReserve']['source']]: string } = {
   maxOutputTokens: 'maxOutputTokens, as requested',
-  share: 'a share of the window, because maxOutputTokens is not given',
-  most: 'the maximum reserve, because maxOutputTokens is not given',
+  share: "a share of the window, because maxOutputTokens isn't given",
+  most: "the maximum reserve, because maxOutputTokens isn't given",
 }

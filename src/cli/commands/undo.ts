@@ -15,22 +15,18 @@ export async function undo(
   context: Context,
   session: string,
   id: string,
-  { cascade = false, both = false, reason, actor }: UndoOptions,
+  options: UndoOptions,
 ): Promise<number> {
-  return change(context, 'undo', session, id, (store, session, id) =>
-    store.undoCompaction(session, id, { cascade, both, reason, actor }),
-  )
+  return change(context, 'undo', session, id, options)
 }
 
 export async function redo(
   context: Context,
   session: string,
   id: string,
-  { cascade = false, reason, actor }: UndoOptions,
+  options: UndoOptions,
 ): Promise<number> {
-  return change(context, 'redo', session, id, (store, session, id) =>
-    store.redoCompaction(session, id, { cascade, reason, actor }),
-  )
+  return change(context, 'redo', session, id, options)
 }
 
 /** Undoes or redoes, and reports the outcome. */
@@ -39,13 +35,11 @@ async function change(
   verb: 'undo' | 'redo',
   givenSession: string,
   givenId: string,
-  run: (store: Store, session: string, id: string) => Promise<Outcome>,
+  options: UndoOptions,
 ): Promise<number> {
   const { store, id: session } = await openSession(context, 'change', givenSession)
   const id = await findCompaction(store, session, givenId)
-  const before = await figuresOf(store, session)
-  const outcome = await run(store, session, id)
-  const after = await figuresOf(store, session)
+  const { outcome, before, after, lines } = await changeCompaction(context, verb, store, session, id, options)
   const { changed, compactionIds, rows, parts, alsoChanged = [], unchanged = [] } = outcome
   if (context.json) {
     const turned = { compactions: compactionIds, alsoChanged, unchanged }
@@ -56,11 +50,35 @@ async function change(
     context.printJson({ session, changed, ...turned, rows, parts, before, after, ...reasoning })
     return EXIT.done
   }
-  const compactions = new Map<string, Compaction>()
-  for (const one of [...compactionIds, ...alsoChanged])
-    compactions.set(one, await store.compactions.get(session, one))
-  writeLines(context.out, outcomeLines(context, verb, outcome, compactions, before, after))
+  writeLines(context.out, lines)
   return EXIT.done
+}
+
+/** Undoes or redoes a compaction or a run. `lines` describe the outcome. */
+export async function changeCompaction(
+  output: Output,
+  verb: 'undo' | 'redo',
+  store: Store,
+  session: string,
+  id: string,
+  { cascade = false, both = false, reason, actor }: UndoOptions = {},
+): Promise<{
+  readonly outcome: Outcome
+  readonly before: Figures
+  readonly after: Figures
+  readonly lines: readonly string[]
+}> {
+  const authorship = { cascade, reason, actor }
+  const before = await figuresOf(store, session)
+  const outcome =
+    verb === 'undo'
+      ? await store.undoCompaction(session, id, { ...authorship, both })
+      : await store.redoCompaction(session, id, authorship)
+  const after = await figuresOf(store, session)
+  const compactions = new Map<string, Compaction>()
+  for (const one of [...outcome.compactionIds, ...(outcome.alsoChanged ?? [])])
+    compactions.set(one, await store.compactions.get(session, one))
+  return { outcome, before, after, lines: outcomeLines(output, verb, outcome, compactions, before, after) }
 }
 
 type Outcome = UndoOutcome & ReasoningChange
@@ -115,8 +133,8 @@ function whyUnchanged(
   { compactionId, status }: NonNullable<UndoOutcome['unchanged']>[number],
 ): string {
   if (status !== 'undone') return `${compactionId} was never in force (${status}).`
-  if (verb === 'undo') return `${compactionId} is not in force.`
-  return `${compactionId} was not undone with this run. To redo it, pass its own id to \`undertext redo\`, or the id of the run or rewind that it was undone with.`
+  if (verb === 'undo') return `${compactionId} isn't in force.`
+  return `${compactionId} wasn't undone with this run. To redo it, pass its own id to \`undertext redo\`, or the id of the run or rewind that it was undone with.`
 }
 
 /** What the undo of a compaction restored. */

@@ -4,7 +4,7 @@ import type { Context } from '../command.ts'
 import type { Given } from '../declarations.ts'
 import { CliError, EXIT } from '../errors.ts'
 import { count, counted } from '../output/figures.ts'
-import { writeLines } from '../output/layout.ts'
+import { report } from '../output/layout.ts'
 import { nulled } from '../output/safe-text.ts'
 import { type Column, table } from '../output/table.ts'
 import { allSessions, findSession } from '../references.ts'
@@ -22,7 +22,7 @@ export async function verify(
   given: string | undefined,
   { all = false, repair = false }: Given<'verify'>,
 ): Promise<number> {
-  if (given !== undefined && all) throw new CliError('WRONG_USE', 'Name a session or give --all, not both.')
+  if (given !== undefined && all) throw new CliError('WRONG_USE', 'Name a session or pass --all, not both.')
   const store = await context.open(repair ? 'change' : 'read')
   const ids: string[] = []
   if (given !== undefined) ids.push(await findSession(store, given))
@@ -37,8 +37,7 @@ export async function verify(
     verified.push({ session, findings, repaired, left: left.length })
   }
   const left = verified.reduce((sum, one) => sum + one.left, 0)
-  if (context.json) context.printJson(verifiedJson(verified, left))
-  else write(context, verified, left)
+  report(context, verifiedJson(verified, left), () => verifiedLines(context, verified, left))
   return left === 0 ? EXIT.done : EXIT.no
 }
 
@@ -66,7 +65,7 @@ const COLUMNS: readonly Column[] = [
   { title: 'REPAIR' },
 ]
 
-function write({ out, style }: Context, verified: readonly Verified[], left: number): void {
+function verifiedLines({ out, style }: Context, verified: readonly Verified[], left: number): string[] {
   const rows = verified.flatMap(({ session, findings, repaired }) =>
     findings.map(({ code, messageId, compactionId, detail, repairable }) => [
       session,
@@ -78,11 +77,8 @@ function write({ out, style }: Context, verified: readonly Verified[], left: num
   )
   const checked = `${counted(verified.length, 'session')} checked`
   const found = `${checked}, ${counted(rows.length, 'finding')}`
-  if (rows.length === 0) {
-    writeLines(out, [style.green(`✓ ${checked}, nothing found`)])
-    return
-  }
+  if (rows.length === 0) return [style.green(`✓ ${checked}, nothing found`)]
   const end =
     left === 0 ? style.green(`✓ ${found}, all repaired`) : style.red(`✗ ${found}, ${count(left)} left`)
-  writeLines(out, [...table(COLUMNS, rows, out, style), '', end])
+  return [...table(COLUMNS, rows, out, style), '', end]
 }

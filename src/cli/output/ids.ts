@@ -1,7 +1,7 @@
 import { headOf } from '../../core/messages/characters.ts'
 
 /** The fewest characters of a shortened id. */
-const LEAST = 8
+const MIN_LENGTH = 8
 
 /**
  * Returns each id's shortest end with which no other id begins or ends. Ends are used because ids made at the same moment begin alike.
@@ -10,8 +10,8 @@ const LEAST = 8
 export function shortIds(ids: Iterable<string>): ReadonlyMap<string, string> {
   const all = [...new Set(ids)]
   const short = new Map<string, string>()
-  let waiting = all.filter((id) => id.length > LEAST)
-  for (let length = LEAST; waiting.length > 0; length += 1) {
+  let waiting = all.filter((id) => id.length > MIN_LENGTH)
+  for (let length = MIN_LENGTH; waiting.length > 0; length += 1) {
     const beginnings = tally(all, (id) => id.slice(0, length))
     const ends = tally(all, (id) => id.slice(-length))
     for (const id of waiting) {
@@ -56,9 +56,9 @@ export function shortSessionIds(
   const ends = sharedLengths(shown.map(mirrored), ids.map(mirrored), () => false)
   return new Map(
     shown.map((id) => {
-      const units = Math.max(LEAST, beginnings.get(id)! + 1)
+      const units = Math.max(MIN_LENGTH, beginnings.get(id)! + 1)
       const beginning = headOf(id, headOf(id, units).length < units ? units + 1 : units)
-      const end = id.slice(-Math.max(LEAST, ends.get(mirrored(id))! + 1))
+      const end = id.slice(-Math.max(MIN_LENGTH, ends.get(mirrored(id))! + 1))
       if (end.length >= beginning.length || !end.isWellFormed()) return [id, beginning]
       return [id, ids.some((other) => other.startsWith(end)) ? beginning : end]
     }),

@@ -17,15 +17,15 @@ const PRINTABLE = /^[\x20-\x7e]*$/
 
 /** Widths of the first characters that were measured: measuring is the slowest part of a layout. */
 const WIDTHS = new Map<string, number>()
-const MOST_WIDTHS = 10_000
+const MAX_CACHED_WIDTHS = 10_000
 /** The longest grapheme that is remembered. A longer slice would keep its whole text in memory. */
-const LONGEST_REMEMBERED = 12
+const MAX_CACHED_LENGTH = 12
 
 function widthOfCharacter(character: string): number {
   const known = WIDTHS.get(character)
   if (known !== undefined) return known
   const width = stringWidth(character)
-  if (WIDTHS.size < MOST_WIDTHS && character.length <= LONGEST_REMEMBERED) WIDTHS.set(character, width)
+  if (WIDTHS.size < MAX_CACHED_WIDTHS && character.length <= MAX_CACHED_LENGTH) WIDTHS.set(character, width)
   return width
 }
 

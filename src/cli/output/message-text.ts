@@ -11,8 +11,9 @@ import {
   type ToolResultOutput,
 } from '../../core/messages/message.ts'
 import { withReplacements } from '../../core/messages/overlay.ts'
+import type { Style } from '../command.ts'
 import { bytes, counted } from './figures.ts'
-import { safeText } from './safe-text.ts'
+import { safeLine, safeText } from './safe-text.ts'
 
 /** A piece of a message for people. */
 export type Piece = {
@@ -28,6 +29,28 @@ export function viewContent({ content, hidden, shown }: StoredMessage): StoredMe
   if (hidden || shown === undefined) return content
   const texts = new Map(shown.map(({ part, text }) => [part, text] as const))
   return withReplacements(content, (part) => texts.get(part))
+}
+
+/** The style of a row: by its role, or that of an inserted row. */
+export function rowStyle(
+  { kind, role }: Pick<StoredMessage, 'kind' | 'role'>,
+  style: Style,
+): Style[keyof Style] {
+  const byRole = { user: style.cyan, assistant: style.green, tool: style.blue, system: style.yellow }
+  return kind === 'message' ? byRole[role] : style.magenta
+}
+
+/** Characters of a message that one line may show. */
+const MAX_LINE_LENGTH = 400
+
+/** The beginning of a message, on one line. */
+export function beginningOf(parts: readonly Part[]): string {
+  const pieces = shownPieces(parts, false)
+  const text = pieces
+    .map((piece) => (piece.head === undefined ? piece.text : `${piece.head}: ${piece.text}`))
+    .join(' ')
+  const line = safeLine(text.slice(0, MAX_LINE_LENGTH).replace(/\s+/g, ' ').trim())
+  return text.length > MAX_LINE_LENGTH ? `${line}…` : line || '(empty)'
 }
 
 /** The pieces of a message, in order. With `fold` only the beginnings of tool outputs. */

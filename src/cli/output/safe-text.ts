@@ -28,11 +28,11 @@ export function terminalCode(sequence: string): string {
 }
 
 /** Turns marked sequences into real ones, or removes styles if colors are off. */
-export function unmark(text: string, colours: boolean): string {
+export function unmark(text: string, colors: boolean): string {
   return text.replace(TRUSTED, (_, codes: string | undefined, digits: string | undefined) => {
     if (digits !== undefined)
       return digits.replace(/.{4}/g, (four) => String.fromCharCode(Number.parseInt(four, 16)))
-    return colours ? `\x1b[${codes}m` : ''
+    return colors ? `\x1b[${codes}m` : ''
   })
 }
 
@@ -89,10 +89,10 @@ export function printable(value: unknown): string {
 
 /** Colors and weights for sealed sinks. They make stored text safe, and end with each line. */
 export function createStyle(enabled: boolean): Style {
-  const colours = picocolors.createColors(true)
+  const colors = picocolors.createColors(true)
   const styled = (name: keyof Style) => (text: string) => {
     if (!enabled || text === '') return text
-    const line = (one: string): string => markStyles(colours[name](unmark(one, true)))
+    const line = (one: string): string => markStyles(colors[name](unmark(one, true)))
     return safeText(text).split('\n').map(line).join('\n')
   }
   return Object.fromEntries(STYLES.map((name) => [name, styled(name)])) as Style
@@ -102,7 +102,7 @@ export function createStyle(enabled: boolean): Style {
  * Whether a stream gets colors: `NO_COLOR` and `--no-color` turn them off, else `FORCE_COLOR` decides, else a terminal has them unless it
  * is `dumb`.
  */
-export function hasColours(
+export function hasColors(
   sink: Pick<Sink, 'isTerminal'>,
   env: { readonly [name: string]: string | undefined },
   isOff: boolean,
@@ -114,7 +114,7 @@ export function hasColours(
 }
 
 /** A sink that sends only safe text and our own sequences. */
-export function sealed(raw: Sink, colours: boolean): Sink {
+export function sealed(raw: Sink, colors: boolean): Sink {
   return {
     get isTerminal() {
       return raw.isTerminal
@@ -122,6 +122,6 @@ export function sealed(raw: Sink, colours: boolean): Sink {
     get columns() {
       return raw.columns
     },
-    write: (text) => raw.write(unmark(safeText(text), colours)),
+    write: (text) => raw.write(unmark(safeText(text), colors)),
   }
 }

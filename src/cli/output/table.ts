@@ -27,12 +27,12 @@ type Cell =
 
 const GAP = 2
 /** Columns of a line in a pipe. */
-const PIPE = 120
+const PIPE_WIDTH = 120
 /** Least width of a flexible column. */
-const LEAST = 12
+const MIN_WIDTH = 12
 /** Its least width while there are extra columns to leave out. */
-const COMFORTABLE = 24
-const LEAST_IN_BLOCK = 8
+const COMFORTABLE_WIDTH = 24
+const MIN_BLOCK_WIDTH = 8
 
 /**
  * A table as lines that fit: flexible columns become narrower, extra ones are left out, and if that is not enough on a terminal each row
@@ -48,7 +48,7 @@ export function table(
     const isFixed = flexible === undefined || (column.isName === true && !sink.isTerminal)
     return isFixed ? column : { ...column, flexible }
   })
-  const most = sink.isTerminal ? sink.columns : PIPE
+  const most = sink.isTerminal ? sink.columns : PIPE_WIDTH
   let texts = rows.map((row) => row.map((cell) => safeLine(typeof cell === 'string' ? cell : cell.text)))
   const naturalOf = (): number[] =>
     columns.map(({ title }, at) =>
@@ -107,7 +107,7 @@ function fitted(columns: readonly Column[], natural: readonly number[], most: nu
   let shown: readonly (number | undefined)[] = natural
   for (;;) {
     const extra = columns.findLastIndex(({ isExtra }, at) => isExtra === true && shown[at] !== undefined)
-    const found = narrowed(columns, shown, most, extra === -1 ? LEAST : COMFORTABLE)
+    const found = narrowed(columns, shown, most, extra === -1 ? MIN_WIDTH : COMFORTABLE_WIDTH)
     if (found.excess <= 0 || extra === -1) return found
     shown = shown.map((width, at) => (at === extra ? undefined : width))
   }
@@ -151,7 +151,7 @@ function blocks(
       if (column === 0) return wrapped(text, sink.columns).map((line) => style.bold(line))
       if (text === '') return []
       const head = `  ${style.dim(padded(columns[column]!.title, label))}  `
-      const room = Math.max(LEAST_IN_BLOCK, sink.columns - label - 4)
+      const room = Math.max(MIN_BLOCK_WIDTH, sink.columns - label - 4)
       return wrapped(text, room).map((line, no) => (no === 0 ? head : ' '.repeat(label + 4)) + look(line))
     })
     return at === 0 ? lines : ['', ...lines]

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import { z } from 'zod'
-import { errorName, invalid, isUndertextError, standingFor, UndertextError } from '../../core/errors.ts'
+import { errorName, invalid, isUndertextError, UndertextError, withOriginal } from '../../core/errors.ts'
 import { check } from '../../core/messages/check.ts'
 import { jsonTextOrNone, listIn } from '../../core/messages/json.ts'
 import { outputText, type Part, partsOf } from '../../core/messages/message.ts'
@@ -110,7 +110,7 @@ function draftFrom(
   const added = returned.filter((_, at) => places[at] === undefined)
   if (added.length > 1) throw strategyFailed(strategy, 'SEVERAL_NEW_MESSAGES')
 
-  const gone = hidable(view, kept, added.length > 0)
+  const gone = hideableRows(view, kept, added.length > 0)
   const replace = returned.flatMap((message, at) => {
     const place = places[at]
     if (place === undefined || isFixed(view, place)) return []
@@ -128,7 +128,7 @@ function draftFrom(
 }
 
 /** Returns the indexes of dropped messages that may be hidden, ascending: whole groups only. */
-function hidable(view: View, kept: ReadonlySet<number | undefined>, condenses: boolean): number[] {
+function hideableRows(view: View, kept: ReadonlySet<number | undefined>, condenses: boolean): number[] {
   const stays = staying(view, condenses)
   const left = keepsGroups(view, ({ key }) => {
     const index = view.indexOf(key)!
@@ -214,7 +214,7 @@ async function runUserStrategy(
     else answer = await strategy.apply(messages, { availableForHistory: target })
   } catch (error) {
     if (isUndertextError(error)) throw error
-    throw standingFor(strategyFailed(strategy, errorName(error)), error)
+    throw withOriginal(strategyFailed(strategy, errorName(error)), error)
   }
   const list: unknown = Array.isArray(answer)
     ? answer

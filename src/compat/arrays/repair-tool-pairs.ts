@@ -1,15 +1,15 @@
 import { z } from 'zod'
-import { type CallRef, joinNeighbours, type Pairing, pairToolUse } from '../../core/messages/call-results.ts'
+import { type CallRef, joinNeighbors, type Pairing, pairToolUse } from '../../core/messages/call-results.ts'
 import { check, readable } from '../../core/messages/check.ts'
-import { fieldOf, listIn } from '../../core/messages/json.ts'
+import { defined, listIn } from '../../core/messages/json.ts'
 import { type ChatMessage, type PlainMessage, requireMessages } from '../../core/model/message-parts.ts'
 import {
-  callParts,
+  callOf,
   callsFor,
   isContent,
   isContentText,
   readVisible,
-  resultPart,
+  resultOf,
   resultsFor,
   type ToolMessage,
   type ToolSlot,
@@ -30,42 +30,28 @@ class Edit {
 function edited(message: PlainMessage, { removed, completed }: Edit): readonly PlainMessage[] {
   if (removed.length === 0 && completed.length === 0) return [message]
   if (removed.some(({ place }) => place === 'message')) return []
-  const goneFrom = (place: ToolSlot['place']): Set<number> =>
-    new Set(removed.filter((slot) => slot.place === place).map(({ at }) => at))
-
-  let left = message
-  const goneParts = goneFrom('content')
-  if (goneParts.size > 0 || completed.length > 0) {
-    const completedAt = new Map(completed.map((slot) => [slot.at, slot]))
-    const content = listOf(message.content).flatMap((part, at) => {
-      const slot = completedAt.get(at)
-      if (goneParts.has(at)) return []
-      if (slot === undefined) return [part]
-      return slot.kind === 'call' ? [part, resultPart(slot)] : [...callParts(slot), part]
-    })
-    left = { ...left, content }
-  }
-  const goneCalls = goneFrom('calls')
-  if (goneCalls.size > 0) {
-    const { tool_calls: listed, function_call: _, ...rest } = left as PlainMessage & CallFields
-    const calls = listOf(listed).filter((_call, at) => !goneCalls.has(at))
-    left = calls.length === 0 ? rest : ({ ...rest, tool_calls: calls } as PlainMessage)
-  }
-  return removed.length > 0 && isEmpty(left) ? [] : [left]
+  const gone = new Set(removed.map(({ place, at }) => `${place} ${at}`))
+  const completedAt = new Map(completed.map((slot) => [slot.at, slot]))
+  const { tool_calls: listed, function_call: _, ...rest } = message as PlainMessage & CallFields
+  const content = Array.isArray(message.content)
+    ? (message.content as readonly unknown[]).flatMap((part, at) => {
+        const slot = completedAt.get(at)
+        if (gone.has(`content ${at}`)) return []
+        if (slot === undefined) return [part]
+        return slot.kind === 'call' ? [part, resultOf(slot)] : [...callOf(slot), part]
+      })
+    : message.content
+  const calls = Array.isArray(listed) ? listed.filter((_call, at) => !gone.has(`calls ${at}`)) : []
+  const others = removed.some(({ place }) => place === 'calls') ? rest : message
+  const left = { ...others, ...defined({ content }), ...(calls.length > 0 && { tool_calls: calls }) }
+  if (removed.length === 0 || calls.length > 0) return [left]
+  const isLeft = Array.isArray(content)
+    ? content.some(isContent)
+    : typeof content === 'string' && isContentText(content)
+  return isLeft ? [left] : []
 }
 
 type CallFields = { readonly tool_calls?: unknown; readonly function_call?: unknown }
-
-function isEmpty(message: PlainMessage): boolean {
-  const { content } = message
-  if (listOf(fieldOf(message, 'tool_calls')).length > 0) return false
-  if (Array.isArray(content)) return !content.some(isContent)
-  return typeof content !== 'string' || !isContentText(content)
-}
-
-function listOf(value: unknown): readonly unknown[] {
-  return Array.isArray(value) ? value : []
-}
 
 const optionsSchema = z.strictObject({
   /**
@@ -192,7 +178,7 @@ function repairOnce<M extends PlainMessage>(
 
 /** Pairs calls and results by the rule of `pairToolUse`. The part of a place is the index of a slot. */
 function pairRows(rows: readonly ToolMessage[]): Pairing {
-  const joined = joinNeighbours(rows)
+  const joined = joinNeighbors(rows)
   return pairToolUse(
     rows.map(({ slots }, row) => {
       if (slots.length === 0) return undefined

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { joinByNeighbourhood } from '../../core/messages/call-results.ts'
+import { joinByAdjacency } from '../../core/messages/call-results.ts'
 import { readable } from '../../core/messages/check.ts'
 import { isJsonObject, type JsonObject } from '../../core/messages/json.ts'
 import type { Part } from '../../core/messages/message.ts'
@@ -141,7 +141,7 @@ export function rowsOf(
       isVisible(message) ? [{ message: { ...message }, index }] : [],
     )
     const parts = shown.map(({ message, index }) => partsOfMessage(message, `${what}: messages[${index}]`))
-    return { visible: shown, contents: joinByNeighbourhood(parts) }
+    return { visible: shown, contents: joinByAdjacency(parts) }
   })
   const parts = new Map<number, readonly Part[]>()
   const metadata = new Map<number, JsonObject>()

@@ -1,12 +1,12 @@
 import { v7 as uuidv7 } from 'uuid'
-import { invalid, standingFor, UndertextError } from '../../core/errors.ts'
+import { invalid, UndertextError, withOriginal } from '../../core/errors.ts'
 import { defined } from '../../core/messages/json.ts'
 import type { Part } from '../../core/messages/message.ts'
 import type { ChatMessage } from '../../core/model/message-parts.ts'
 import type { Plan, PlannedInsert } from '../../core/model/plan.ts'
 import type { View } from '../../core/model/view.ts'
 import type { ViewRow } from '../../core/model/view-row.ts'
-import { framedText, MANNERS, type Manner } from '../../core/rendering/summary-heading.ts'
+import { framedText, SUMMARY_STYLES, type SummaryStyle } from '../../core/rendering/summary-heading.ts'
 import type {
   PlanDraft,
   Stage,
@@ -45,7 +45,7 @@ export type RunOptions = {
   readonly estimator: ArrayEstimator
   readonly provider: string
   readonly summarizer: Summarizer
-  readonly manner: Manner
+  readonly style: SummaryStyle
   readonly summaryMaxTokens: number
   readonly summarySections: readonly string[]
   readonly summaryTimeoutMs: number
@@ -105,7 +105,7 @@ export function tokensIn(items: Items, counting: Counting): number {
 
 /** Returns the target size of a run. Throws `INVALID_INPUT` if there is none. */
 export function targetOf({ target, what }: Pick<ArrayRun, 'target' | 'what'>): number {
-  if (target === undefined) throw invalid(`${what}: needs maxTokens or a target in tokens`)
+  if (target === undefined) throw invalid(`${what}: maxTokens or a target in tokens is required`)
   return target
 }
 
@@ -138,7 +138,7 @@ export async function runStageOnItems(
   return after.rows.map(({ key }): Item => {
     const item = items[key - 1]
     if (item !== undefined) return { ...item, message: shown[key - 1]! }
-    return insertedItem(plan.insert!, originsOf(items, plan.hide), run.manner)
+    return insertedItem(plan.insert!, originsOf(items, plan.hide), run.style)
   })
 }
 
@@ -169,8 +169,7 @@ function planOf(view: View, draft: PlanDraft, stage: Stage, context: StageContex
     const parts = context.contentOf(row)
     return { original: parts, shown: parts }
   })
-  if ('unfit' in plan)
-    throw invalid(`${run.what}: ${name}: only texts and tool results can be shown differently`)
+  if ('unfit' in plan) throw invalid(`${run.what}: ${name}: only texts and tool results can be replaced`)
   return plan
 }
 
@@ -207,7 +206,7 @@ async function condenseTasks(
     const withLevel = { ...metadata, ...defined({ level }) }
     const insert: PlannedInsert = { kind: 'summary', role: 'system', text, metadata: withLevel, sizes }
     const number = made.size + 1
-    made.set(-number, insertedItem(insert, originsOf(items, rows), run.manner, answer.text))
+    made.set(-number, insertedItem(insert, originsOf(items, rows), run.style, answer.text))
     now = stepOf(now, condensePlan(rows, insert, {}), number).after
   }
   return now.rows.map(({ key }) => made.get(key) ?? items[key - 1]!)
@@ -226,7 +225,7 @@ function sourceOf(row: ViewRow, { contentOf, metadataOf }: ArrayRows): SummarySo
 
 function withoutFrame(part: Part): Part {
   if (part.type !== 'text') return part
-  const frame = Object.values(MANNERS).find(
+  const frame = Object.values(SUMMARY_STYLES).find(
     ({ before, after }) => part.text.startsWith(before) && part.text.endsWith(after),
   )
   if (frame === undefined) return part
@@ -264,7 +263,7 @@ async function requestSummary(
   )
   if ('error' in asked) {
     const failure = failed(asked.error)
-    throw asked.error === 'SUMMARY_TIMEOUT' ? failure : standingFor(failure, asked.thrown)
+    throw asked.error === 'SUMMARY_TIMEOUT' ? failure : withOriginal(failure, asked.thrown)
   }
   const problem = summaryProblem(asked.written)
   if (problem !== undefined) throw failed(problem)
@@ -275,14 +274,14 @@ async function requestSummary(
 function insertedItem(
   insert: PlannedInsert,
   origins: readonly number[],
-  manner: Manner,
+  style: SummaryStyle,
   ownText = insert.text,
 ): Item {
   const id = uuidv7()
   if (insert.kind === 'marker') return { message: insertedMessage(insert, id), origins: [] }
-  const text = framedText(insert.text, manner)
+  const text = framedText(insert.text, style)
   const metadata = { ...insert.metadata, isSummary: true }
-  const message = insertedMessage({ ...insert, role: manner.role, text, metadata }, id)
+  const message = insertedMessage({ ...insert, role: style.role, text, metadata }, id)
   return { message, origins, summary: ownText }
 }
 

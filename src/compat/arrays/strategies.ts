@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { check } from '../../core/messages/check.ts'
 import { isFailed, isReasoning, outputText, type Part } from '../../core/messages/message.ts'
 import { type ChatMessage, requireMessages } from '../../core/model/message-parts.ts'
-import { MANNERS, type SummaryPreset } from '../../core/rendering/summary-heading.ts'
+import { SUMMARY_STYLES, type SummaryPreset } from '../../core/rendering/summary-heading.ts'
 import { clearToolResultsShape, clearToolResultsStage } from '../../core/stages/clear-tool-outputs.ts'
 import { dropReasoningShape, dropReasoningStage } from '../../core/stages/drop-reasoning.ts'
 import { priorityShape, priorityStage } from '../../core/stages/priority.ts'
@@ -12,7 +12,7 @@ import {
   summarizeOlderShape,
   summarizeOlderStage,
 } from '../../core/stages/sliding-window.ts'
-import { ours, type Stage } from '../../core/stages/stage.ts'
+import { markBuiltIn, type Stage } from '../../core/stages/stage.ts'
 import { extractiveSummarizer } from '../../core/summarizers/extractive.ts'
 import { SUMMARY_SECTIONS, type Summarizer, summarizerSchema } from '../../core/summarizers/summarizer.ts'
 import { pick } from '../../store/config/resolve.ts'
@@ -38,9 +38,9 @@ import {
 const SUMMARY_TOKENS = 1_024
 
 /** How a summary is rendered without a preset: a system message that contains only its text. */
-const PLAIN_MANNER = { role: 'system', before: '', after: '', place: 'inline' } as const
+const PLAIN_STYLE = { role: 'system', before: '', after: '', place: 'inline' } as const
 
-const PRESETS = Object.keys(MANNERS) as [SummaryPreset, ...SummaryPreset[]]
+const PRESETS = Object.keys(SUMMARY_STYLES) as [SummaryPreset, ...SummaryPreset[]]
 
 /** The options that every strategy has besides its own. */
 export const strategyShape = {
@@ -195,7 +195,7 @@ export function strategyOf<S extends Stage>(
       }
     },
   }
-  return Object.assign({}, ours(stage), face, { [PASSING]: pass })
+  return Object.assign({}, markBuiltIn(stage), face, { [PASSING]: pass })
 }
 
 /** Returns the tokens that a budget leaves for these messages. A system prompt as the first message isn't counted twice. */
@@ -214,7 +214,7 @@ function givenOptions({ estimator, summaryPreset, ...options }: StrategyOptions)
   return {
     ...pick(options, ['provider', 'summarizer', 'summaryMaxTokens', 'summarySections', 'summaryTimeoutMs']),
     ...(estimator !== undefined && { estimator: arrayEstimator(estimator) }),
-    ...(summaryPreset !== undefined && { manner: MANNERS[summaryPreset] }),
+    ...(summaryPreset !== undefined && { style: SUMMARY_STYLES[summaryPreset] }),
   } as Partial<RunOptions>
 }
 
@@ -222,7 +222,7 @@ const DEFAULT_OPTIONS: RunOptions = {
   estimator: arrayEstimator(undefined),
   provider: '',
   summarizer: extractiveSummarizer,
-  manner: PLAIN_MANNER,
+  style: PLAIN_STYLE,
   summaryMaxTokens: SUMMARY_TOKENS,
   summarySections: SUMMARY_SECTIONS,
   summaryTimeoutMs: SUMMARY_TIMEOUT_MS,

@@ -1,7 +1,7 @@
 import { invalid } from '../../core/errors.ts'
 import { toolPartOf } from '../../core/messages/call-results.ts'
 import { defined, fieldOf, listIn } from '../../core/messages/json.ts'
-import { type ChatMessage, type PlainMessage, roleOf } from '../../core/model/message-parts.ts'
+import { type ChatMessage, type PlainMessage, roleOf, toolOf } from '../../core/model/message-parts.ts'
 import { isVisible } from './effective-history.ts'
 
 const RESULT_UNAVAILABLE = '[Tool result unavailable - conversation was compacted]'
@@ -11,82 +11,89 @@ const CALL_END = ' - conversation was compacted]'
 
 type Fields = { readonly [name: string]: unknown }
 
+/** How a format writes the missing half of a pair. */
+type Form = {
+  /** The role of a message whose parts are results; absent if each result is a message. */
+  readonly roleOfResults?: string
+  /** Returns a part of the content, or the fields of the message with the call. */
+  readonly call: (slot: ToolSlot, name: string) => Fields
+  /** Returns a part of the content, or a message. */
+  readonly result: (slot: ToolSlot) => Fields
+}
+
+const FORMS: { readonly [F in ToolForm]: Form } = {
+  parts: {
+    roleOfResults: 'tool',
+    call: ({ id: toolCallId, inside }, toolName) => ({
+      ...{ type: 'tool-call', toolCallId, toolName, input: {} },
+      ...(inside && { providerExecuted: true }),
+    }),
+    result: ({ id: toolCallId, tool: toolName }) => ({
+      ...{ type: 'tool-result', toolCallId, ...defined({ toolName }) },
+      output: { type: 'text', value: RESULT_UNAVAILABLE },
+    }),
+  },
+  blocks: {
+    roleOfResults: 'user',
+    call: ({ id }, name) => ({ type: 'tool_use', id, name, input: {} }),
+    result: ({ id }) => ({ type: 'tool_result', tool_use_id: id, content: RESULT_UNAVAILABLE }),
+  },
+  openai: {
+    call: ({ id }, name) => ({ tool_calls: [{ id, type: 'function', function: { name, arguments: '{}' } }] }),
+    result: ({ id, tool: name }) => ({ role: 'tool', tool_call_id: id, ...defined({ name }) }),
+  },
+  function: {
+    call: (_, name) => ({ function_call: { name, arguments: '{}' } }),
+    result: ({ tool: name }) => ({ role: 'function', ...defined({ name }) }),
+  },
+  flat: {
+    call: (slot) => ({ role: 'tool_call', ...flatFields(slot) }),
+    result: (slot) => ({ role: 'tool_result', ...flatFields(slot) }),
+  },
+}
+
+function flatFields({ id, tool }: ToolSlot): Fields {
+  return defined({ tool, toolCallId: id || undefined })
+}
+
 /** Returns a message that is marked as synthesized. */
-export function synthesized(fields: PlainMessage & Fields): PlainMessage {
-  return { ...fields, metadata: { truncated: true } } as PlainMessage
+export function synthesized(fields: Fields): PlainMessage {
+  return { ...fields, metadata: { truncated: true } } as unknown as PlainMessage
 }
 
 /** Returns messages with results for the unanswered calls of one message, in the format of the calls. */
 export function resultsFor(calls: readonly ToolSlot[]): PlainMessage[] {
   return byForm(calls).flatMap(([form, some]) => {
-    if (form === 'parts' || form === 'blocks') {
-      const role = form === 'parts' ? 'tool' : 'user'
-      return [synthesized({ role, content: some.map(resultPart) })]
-    }
-    return some.map(({ id, tool: name }) => {
-      const content = RESULT_UNAVAILABLE
-      if (form === 'function') return synthesized({ role: 'function', ...defined({ name }), content })
-      if (form === 'openai')
-        return synthesized({ role: 'tool', tool_call_id: id, ...defined({ name }), content })
-      return flatMessage('tool_result', content, name, id)
-    })
+    const role = FORMS[form].roleOfResults
+    const results = some.map(resultOf)
+    if (role !== undefined) return [synthesized({ role, content: results })]
+    return results.map((result) => synthesized({ content: RESULT_UNAVAILABLE, ...result }))
   })
 }
 
-/** Returns messages with calls for the unmatched results of one message, in the format of the results. */
+/**
+ * Returns messages with calls for the unmatched results of one message, in the format of the results. A message has several results only
+ * as parts of its content.
+ */
 export function callsFor(results: readonly ToolSlot[]): PlainMessage[] {
   return byForm(results).map(([form, some]) => {
-    const { id, tool } = some[0]!
-    const role = 'assistant'
-    const content = callText(tool)
-    switch (form) {
-      case 'parts':
-      case 'blocks':
-        return synthesized({ role, content: some.flatMap(callParts) })
-      case 'openai':
-        return synthesized({
-          role,
-          content,
-          tool_calls: some.map((result) => ({
-            id: result.id,
-            type: 'function',
-            function: functionOf(result),
-          })),
-        })
-      case 'function':
-        return synthesized({ role, content, function_call: functionOf(some[0]!) })
-      default:
-        return flatMessage('tool_call', content, tool, id)
-    }
+    const [text, call] = callOf(some[0]!)
+    return FORMS[form].roleOfResults === undefined
+      ? synthesized({ role: 'assistant', content: text.text, ...call })
+      : synthesized({ role: 'assistant', content: some.flatMap(callOf) })
   })
 }
 
-/** Returns the result of a call, for a list of parts or blocks. */
-export function resultPart({ form, id, tool: toolName }: ToolSlot): Fields {
-  if (form === 'blocks') return { type: 'tool_result', tool_use_id: id, content: RESULT_UNAVAILABLE }
-  const output = { type: 'text', value: RESULT_UNAVAILABLE }
-  return { type: 'tool-result', toolCallId: id, ...defined({ toolName }), output }
+/** Returns the result of a call. */
+export function resultOf(slot: ToolSlot): Fields {
+  return FORMS[slot.form].result(slot)
 }
 
-/** Returns the call of a result, preceded by a text, for a list of parts or blocks. */
-export function callParts({ form, id, tool, inside }: ToolSlot): Fields[] {
-  const text = { type: 'text', text: callText(tool) }
-  const name = tool ?? 'unknown'
-  if (form === 'blocks') return [text, { type: 'tool_use', id, name, input: {} }]
-  const ranByProvider = inside && { providerExecuted: true }
-  return [text, { type: 'tool-call', toolCallId: id, toolName: name, input: {}, ...ranByProvider }]
-}
-
-function callText(tool: string | undefined): string {
-  return `${CALL_BEGIN}${tool ?? 'unknown'}${CALL_END}`
-}
-
-function flatMessage(role: string, content: string, tool: string | undefined, id: string): PlainMessage {
-  return synthesized({ role, content, ...defined({ tool }), ...(id !== '' && { toolCallId: id }) })
-}
-
-function functionOf({ tool = 'unknown' }: ToolSlot): Fields {
-  return { name: tool, arguments: '{}' }
+/** Returns the call of a result, preceded by a text. */
+export function callOf(slot: ToolSlot): readonly [text: { readonly text: string }, call: Fields] {
+  const name = slot.tool ?? 'unknown'
+  const text = { type: 'text', text: `${CALL_BEGIN}${name}${CALL_END}` }
+  return [text, FORMS[slot.form].call(slot, name)]
 }
 
 function byForm(slots: readonly ToolSlot[]): [ToolForm, ToolSlot[]][] {
@@ -117,7 +124,7 @@ export type ToolSlot = {
 export type ToolMessage = {
   readonly slots: readonly ToolSlot[]
   /** Whether the message has content besides calls and results. */
-  readonly says: boolean
+  readonly hasContent: boolean
   /** Whether the message consists only of results. */
   readonly isResults: boolean
   /** Whether the message is one call in the flat format. */
@@ -144,14 +151,14 @@ function readToolMessage(message: PlainMessage, where: string): ToolMessage {
   const { role, content } = message
   if (roleOf(role) === undefined) throw invalid(`${where}.role is unknown`)
   if (!Array.isArray(content) && typeof content !== 'string' && content !== null && content !== undefined)
-    throw invalid(`${where}.content must be a text or a list of parts`)
+    throw invalid(`${where}.content must be a string or an array of parts`)
 
   const parts: readonly unknown[] = Array.isArray(content) ? content : []
   const inContent = parts.flatMap((part, at) => slotOfPart(part, at, role))
   const whole = inContent.length > 0 ? undefined : wholeSlot(message, parts)
   if (whole !== undefined) {
     const isCall = whole.kind === 'call'
-    return { slots: [whole], says: false, isResults: !isCall, isFlatCall: isCall }
+    return { slots: [whole], hasContent: false, isResults: !isCall, isFlatCall: isCall }
   }
 
   // Some frameworks list the calls in their blocks a second time.
@@ -159,11 +166,11 @@ function readToolMessage(message: PlainMessage, where: string): ToolMessage {
   const slots = [...inContent, ...callsApart(message).filter(({ id }) => !listed.has(id))]
   const taken = new Set(inContent.map(({ at }) => at))
   const others = parts.filter((_, at) => !taken.has(at))
-  const says = typeof content === 'string' ? isContentText(content) : others.some(isContent)
+  const hasContent = typeof content === 'string' ? isContentText(content) : others.some(isContent)
   const isAddition = (part: unknown): boolean => role === 'tool' && fieldOf(part, 'type') === 'provider'
   const isResults =
     slots.length > 0 && slots.every(({ kind }) => kind === 'result') && others.every(isAddition)
-  return { slots, says, isResults, isFlatCall: false }
+  return { slots, hasContent, isResults, isFlatCall: false }
 }
 
 /** Types of parts that aren't content by themselves. */
@@ -191,29 +198,19 @@ function slotOfPart(part: unknown, at: number, role: string): ToolSlot[] {
 
 /** Returns the call or result that a whole message represents. */
 function wholeSlot(message: PlainMessage, parts: readonly unknown[]): ToolSlot | undefined {
-  const openAIId = fieldOf(message, 'tool_call_id')
-  const id = fieldOf(message, 'toolCallId') ?? openAIId
-  const named = fieldOf(message, 'tool') ?? fieldOf(message, 'name') ?? fieldOf(message, 'tool_name')
-  switch (message.role) {
-    case 'tool_call':
-      return slot('call', 'flat', 0, id, named)
-    case 'tool_result':
-      return slot('result', 'flat', 0, id, named)
-    case 'function':
-      return slot('result', 'function', 0, id, named)
-    case 'tool': {
-      const isOther = id === undefined && parts.some((part) => fieldOf(part, 'type') !== 'text')
-      const isFlat = openAIId === undefined && (id !== undefined || fieldOf(message, 'tool') !== undefined)
-      return isOther ? undefined : slot('result', isFlat ? 'flat' : 'openai', 0, id, named)
-    }
-    default:
-      return undefined
-  }
+  const { role, toolCallId, tool_call_id: openAIId, tool } = message as PlainMessage & Fields
+  if (role !== 'tool_call' && roleOf(role) !== 'tool') return undefined
+  const id = toolCallId ?? openAIId
+  if (role === 'tool' && id === undefined && parts.some((part) => fieldOf(part, 'type') !== 'text'))
+    return undefined
+  const isFlat = role !== 'tool' || (openAIId === undefined && (id !== undefined || tool !== undefined))
+  const form = role === 'function' ? role : isFlat ? 'flat' : 'openai'
+  return slot(role === 'tool_call' ? 'call' : 'result', form, 0, id, toolOf(message as ChatMessage))
 }
 
 /** Returns the calls of a message outside its content. */
 function callsApart(message: PlainMessage): ToolSlot[] {
-  const calls = fieldOf(message, 'tool_calls')
+  const { tool_calls: calls, function_call: legacy } = message as PlainMessage & Fields
   if (Array.isArray(calls)) {
     return calls.flatMap((call: unknown, at) => {
       if (typeof call !== 'object' || call === null) return []
@@ -221,9 +218,8 @@ function callsApart(message: PlainMessage): ToolSlot[] {
       return [slot('call', 'openai', at, fieldOf(call, 'id'), fieldOf(called, 'name'))]
     })
   }
-  const called = fieldOf(message, 'function_call')
-  if (typeof called !== 'object' || called === null) return []
-  return [slot('call', 'function', 0, undefined, fieldOf(called, 'name'))]
+  if (typeof legacy !== 'object' || legacy === null) return []
+  return [slot('call', 'function', 0, undefined, fieldOf(legacy, 'name'))]
 }
 
 function slot(
@@ -234,13 +230,16 @@ function slot(
   tool: unknown,
   inside = false,
 ): ToolSlot {
-  const known = typeof tool === 'string' && tool !== '' && tool !== 'unknown'
-  const place =
-    form === 'parts' || form === 'blocks'
-      ? 'content'
-      : form === 'flat' || kind === 'result'
-        ? 'message'
-        : 'calls'
-  const own = { id: typeof id === 'string' ? id : '', tool: known ? tool : undefined }
-  return { kind, form, place, at, ...own, inside }
+  const isNamed = typeof tool === 'string' && tool !== '' && tool !== 'unknown'
+  const apart = form === 'flat' || kind === 'result' ? 'message' : 'calls'
+  const place = FORMS[form].roleOfResults === undefined ? apart : 'content'
+  return {
+    kind,
+    form,
+    place,
+    at,
+    id: typeof id === 'string' ? id : '',
+    tool: isNamed ? tool : undefined,
+    inside,
+  }
 }

@@ -23,12 +23,12 @@ const CLOSING = '\n[end of file data-'
 /** Units of a fence after `data-`: see `fenceFor`. */
 const FENCE_UNITS = 24
 /** The longest mark: 300 units of a path, each escaped. */
-const LONGEST_MARK = 2_000
+const MAX_MARK_LENGTH = 2_000
 const MARK = /^\[file (data-[0-9a-f]{24}) ("(?:[^"\\]|\\.)*")(, a summary|, only its beginning)?\]$/
 /** The name of a file without a path: its number, which may stand for another file in the next section. */
 const NUMBERED = /^file \d+$/
 /** The longest path that a mark or a name shows in full, in UTF-16 units. */
-const LONGEST_PATH = 300
+const MAX_SHOWN_PATH_LENGTH = 300
 
 /**
  * Returns the files between the marks of `buildFileContextSection`, in order. A mark counts if it begins a line and its own end mark
@@ -63,7 +63,7 @@ type Found = Omit<FileBlock, 'path'> & { readonly path: string | undefined }
 
 function blockAt(text: string, at: number, ends: ReadonlyMap<string, number[]>): Found | undefined {
   const lineEnd = text.indexOf('\n', at)
-  if (lineEnd === -1 || lineEnd - at > LONGEST_MARK) return undefined
+  if (lineEnd === -1 || lineEnd - at > MAX_MARK_LENGTH) return undefined
   const [, fence = '', name = '', what] = MARK.exec(text.slice(at, lineEnd)) ?? []
   const closings = ends.get(fence)
   if (closings === undefined) return undefined
@@ -79,7 +79,7 @@ function blockAt(text: string, at: number, ends: ReadonlyMap<string, number[]>):
 function pathOf(name: string): string | undefined {
   try {
     const path = JSON.parse(name) as string
-    return NUMBERED.test(path) || path.length > LONGEST_PATH ? undefined : path
+    return NUMBERED.test(path) || path.length > MAX_SHOWN_PATH_LENGTH ? undefined : path
   } catch {
     return undefined
   }
@@ -97,7 +97,7 @@ export type SectionFile = {
 
 const optionsSchema = z.strictObject({ notices: z.array(z.string()).readonly().optional() }).optional()
 
-const WHAT_IT_IS: ReadonlyMap<string, string> = new Map([
+const EXTENT_NOTES: ReadonlyMap<string, string> = new Map([
   ['summarized', ', a summary'],
   ['truncated', ', only its beginning'],
 ])
@@ -117,7 +117,7 @@ export function buildFileContextSection(
   if (files.length === 0 && notices.length === 0) return ''
   const fence = fenceFor(files.flatMap(({ content, path = '' }) => [content, path]))
   const shown = files.flatMap((file, at) => [
-    `[file ${fence} ${fileName(file, file.index ?? at)}${WHAT_IT_IS.get(file.how ?? '') ?? ''}]`,
+    `[file ${fence} ${fileName(file, file.index ?? at)}${EXTENT_NOTES.get(file.how ?? '') ?? ''}]`,
     file.content,
     `[end of file ${fence}]`,
   ])
@@ -146,7 +146,7 @@ export function checkFiles(files: unknown, what: string): void {
 export function fileName(file: Pick<AttachedFile, 'path'>, index: number): string {
   const { path } = file
   if (path === undefined || path === '') return `"file ${index + 1}"`
-  const shown = path.length > LONGEST_PATH ? `${headOf(path, LONGEST_PATH)}…` : path
+  const shown = path.length > MAX_SHOWN_PATH_LENGTH ? `${headOf(path, MAX_SHOWN_PATH_LENGTH)}…` : path
   return JSON.stringify(shown).replaceAll(
     UNSAFE,
     (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`,

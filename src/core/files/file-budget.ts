@@ -16,7 +16,7 @@ const TOKENS_BY_TYPE: ReadonlyMap<string, number> = new Map([
 const OFFICE_TYPES: ReadonlySet<string> = new Set(['office', 'docx', 'xlsx', 'pptx', 'doc', 'xls', 'ppt'])
 const OFFICE_TEXT_SHARE = 0.15
 const PDF_BYTES_PER_TOKEN = 100
-const MOST_PDF_TOKENS = 50_000
+const MAX_PDF_TOKENS = 50_000
 const BYTES_PER_TOKEN = 4
 /** The growth factor of base64 encoding. */
 const BASE64_GROWTH = 1.33
@@ -34,7 +34,7 @@ export function estimatePostProcessingTokens(sizeBytes: number, fileType?: strin
   const type = fileType ?? ''
   const fixed = TOKENS_BY_TYPE.get(type)
   if (fixed !== undefined) return fixed
-  if (type === 'pdf') return Math.min(Math.ceil(sizeBytes / PDF_BYTES_PER_TOKEN), MOST_PDF_TOKENS)
+  if (type === 'pdf') return Math.min(Math.ceil(sizeBytes / PDF_BYTES_PER_TOKEN), MAX_PDF_TOKENS)
   if (OFFICE_TYPES.has(type)) return Math.ceil((sizeBytes * OFFICE_TEXT_SHARE) / BYTES_PER_TOKEN)
   if (type === 'svg') return Math.ceil(sizeBytes / BYTES_PER_TOKEN)
   return Math.ceil((sizeBytes * BASE64_GROWTH) / BYTES_PER_TOKEN)

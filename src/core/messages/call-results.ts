@@ -179,7 +179,7 @@ type Joinable = {
 type JoinableRow = {
   readonly slots: readonly Joinable[]
   /** Whether the message has any other content. */
-  readonly says: boolean
+  readonly hasContent: boolean
 }
 
 /** The ids of a call or result. */
@@ -198,7 +198,7 @@ type Joined = {
  * results after them thus become pairs. `first` is the index of the first row in the conversation: generated ids contain the index of
  * their row.
  */
-export function joinNeighbours(rows: readonly JoinableRow[], first = 0): Joined[][] {
+export function joinNeighbors(rows: readonly JoinableRow[], first = 0): Joined[][] {
   const known = new Set(rows.flatMap(({ slots }) => slots.map(({ id }) => id)))
   if (!known.has('')) return rows.map(({ slots }) => slots.map(({ id }) => ({ id, key: id })))
 
@@ -244,14 +244,14 @@ export function joinNeighbours(rows: readonly JoinableRow[], first = 0): Joined[
     return pair
   }
 
-  for (const [row, { slots, says }] of rows.entries()) {
+  for (const [row, { slots, hasContent }] of rows.entries()) {
     const hasCalls = slots.some(({ kind }) => kind === 'call')
-    if (says && (hasCalls || slots.length === 0)) near = nothingNear()
+    if (hasContent && (hasCalls || slots.length === 0)) near = nothingNear()
     const own: Joined[] = []
     joined.push(own)
     for (const [at, slot] of slots.entries())
       own.push(slot.kind === 'call' ? joinCall(slot, row, at) : joinResult(slot, row, at))
-    if (says && !hasCalls) near = nothingNear()
+    if (hasContent && !hasCalls) near = nothingNear()
   }
   return joined
 }
@@ -318,8 +318,8 @@ function openCalls(): OpenCalls {
 }
 
 /** Gives ids to calls and results that lack one, so that they can be paired. `first` is the index of the first message. */
-export function joinByNeighbourhood(contents: readonly (readonly Part[])[], first = 0): (readonly Part[])[] {
-  const joined = joinNeighbours(
+export function joinByAdjacency(contents: readonly (readonly Part[])[], first = 0): (readonly Part[])[] {
+  const joined = joinNeighbors(
     contents.map((parts) => ({
       slots: parts.flatMap((part): Joinable[] => {
         if (part.type === 'tool-call')
@@ -327,7 +327,7 @@ export function joinByNeighbourhood(contents: readonly (readonly Part[])[], firs
         if (part.type !== 'tool-result') return []
         return [{ kind: 'result', id: part.toolCallId, tool: knownTool(part.toolName) }]
       }),
-      says: parts.some(isSpoken),
+      hasContent: parts.some(isSpoken),
     })),
     first,
   )

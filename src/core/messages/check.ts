@@ -27,24 +27,24 @@ export function readable<T>(
   try {
     return read()
   } catch (error) {
-    if (error instanceof UndertextError || isPassedOn(error)) throw error
+    if (error instanceof UndertextError || isRethrown(error)) throw error
     throw invalid(`${what}: ${readable(what, problem, () => UNREADABLE) ?? UNREADABLE}`)
   }
 }
 
 /** Errors thrown by functions of the application, as opposed to errors of reading an argument. */
-const passedOn = new WeakSet<object>()
+const rethrown = new WeakSet<object>()
 
-function isPassedOn(error: unknown): boolean {
-  return typeof error === 'object' && error !== null && passedOn.has(error)
+function isRethrown(error: unknown): boolean {
+  return typeof error === 'object' && error !== null && rethrown.has(error)
 }
 
 /** Calls a function of the application while an argument is read: `readable` rethrows its error. */
-export function callOut<T>(work: () => T): T {
+export function callApplication<T>(work: () => T): T {
   try {
     return work()
   } catch (error) {
-    if (typeof error === 'object' && error !== null) passedOn.add(error)
+    if (typeof error === 'object' && error !== null) rethrown.add(error)
     throw error
   }
 }
@@ -68,13 +68,13 @@ export function problemOf(schema: z.ZodType, value: unknown): string | undefined
   }
 }
 
-const UNREADABLE = 'it cannot be read: a property throws, has another type, or is nested too deeply'
+const UNREADABLE = "it can't be read: a property throws, has an unexpected type, or is nested too deeply"
 
 /** The most characters of one issue: enough to list all stages. */
-const MOST_CHARACTERS = 300
+const MAX_ISSUE_LENGTH = 300
 
 /** The most names that an error about unknown keys quotes. */
-const QUOTED_KEYS = 5
+const MAX_QUOTED_KEYS = 5
 
 /**
  * Quotes a key for messages. A key that isn't a name may be any text, such as an address with a password or a sentence, and is not
@@ -92,8 +92,8 @@ function describeIssues(error: z.ZodError, quotesKeys = true): string {
       .join('')
     const message =
       issue.code === 'unrecognized_keys'
-        ? `Unrecognized key${quotesKeys ? `: ${issue.keys.slice(0, QUOTED_KEYS).map(quotedKey).join(', ')}` : ''}`
-        : issue.message.slice(0, MOST_CHARACTERS)
+        ? `Unrecognized key${quotesKeys ? `: ${issue.keys.slice(0, MAX_QUOTED_KEYS).map(quotedKey).join(', ')}` : ''}`
+        : issue.message.slice(0, MAX_ISSUE_LENGTH)
     return `${path === '' ? '' : `${path.replace(/^\./, '')}: `}${message}`
   })
   const more = error.issues.length > 5 ? [`and ${error.issues.length - 5} more`] : []
@@ -142,6 +142,10 @@ function named(text: z.ZodString) {
 /** A name or an id: 1 to 1,000 characters that every database can store. */
 export const nameSchema = named(z.string())
 
+/** A function. Its parameters aren't checked. */
+export const functionSchema = <F>(): z.ZodType<F, F> =>
+  z.custom<F>((value) => typeof value === 'function', 'must be a function')
+
 /** The model that a call concerns. */
 export const modelShape = {
   /** Default: the provider of the session, else "openai". */
@@ -161,7 +165,7 @@ export const labelSchema = z
 
 /** Why `owner: undefined` is rejected. */
 export const UNDEFINED_OWNER =
-  'must not be undefined: leave the key out for all owners, and check first that the user was found'
+  'must not be undefined: omit the key to select all owners, and check first that the user was found'
 const ownerText = z.string({
   error: ({ input }) => (input === undefined ? UNDEFINED_OWNER : undefined),
 })

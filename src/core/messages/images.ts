@@ -2,16 +2,16 @@
 export type ImageSize = { readonly width: number; readonly height: number }
 
 /** The bytes that are read first, enough for most images, and the bytes that are read if long metadata precedes the size of a JPEG. */
-const READ_FIRST = 1_024
-const READ_AT_MOST = 256 * 1_024
+const FIRST_READ_BYTES = 1_024
+const MAX_READ_BYTES = 256 * 1_024
 
 /**
  * Returns the size of an image from its header; `undefined` if the data is not PNG, JPEG, GIF or WebP, or if the size is not near the
  * beginning. A text is decoded as base64. Sources: the specifications of the formats.
  */
 export function imageSizeOf(data: string | Uint8Array): ImageSize | undefined {
-  const size = sizeIn(beginningOf(data, READ_FIRST))
-  return size === 'later' ? onlySize(sizeIn(beginningOf(data, READ_AT_MOST))) : size
+  const size = sizeIn(beginningOf(data, FIRST_READ_BYTES))
+  return size === 'later' ? onlySize(sizeIn(beginningOf(data, MAX_READ_BYTES))) : size
 }
 
 function onlySize(size: ImageSize | 'later' | undefined): ImageSize | undefined {

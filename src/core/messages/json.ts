@@ -16,7 +16,7 @@ export function jsonProblem(value: unknown, depth = 0): string | undefined {
     case 'boolean':
       return undefined
     case 'number':
-      return Number.isFinite(value) ? undefined : 'a number that is not finite'
+      return Number.isFinite(value) ? undefined : "a number that isn't finite"
     case 'object':
       break
     default:
@@ -32,7 +32,7 @@ export function jsonProblem(value: unknown, depth = 0): string | undefined {
     return undefined
   }
   const prototype = Object.getPrototypeOf(value)
-  if (prototype !== Object.prototype && prototype !== null) return 'an object that is not plain'
+  if (prototype !== Object.prototype && prototype !== null) return "an object that isn't plain"
   if (typeof (value as { toJSON?: unknown }).toJSON === 'function') return 'an object with a toJSON method'
   for (const key in value) {
     const problem = jsonProblem((value as Record<string, unknown>)[key], depth + 1)

@@ -60,7 +60,7 @@ export function messageProblem(value: unknown): string | undefined {
   return undefined
 }
 
-const NAME_RULE = `must be a text of 1 to ${MAX_NAME_LENGTH} characters without NUL and lone surrogates`
+const NAME_RULE = `must be a string of 1 to ${MAX_NAME_LENGTH} characters without NUL or lone surrogates`
 
 function isName(value: unknown): boolean {
   return typeof value === 'string' && value !== '' && value.length <= MAX_NAME_LENGTH && isStorableText(value)
@@ -69,9 +69,9 @@ function isName(value: unknown): boolean {
 /** Like `messageProblem`, for the content alone. */
 export function contentProblem(content: unknown): string | undefined {
   if (typeof content === 'string') return undefined
-  if (!Array.isArray(content)) return ' must be a text or a list of parts'
+  if (!Array.isArray(content)) return ' must be a string or an array of parts'
   if (typeof (content as { toJSON?: unknown }).toJSON === 'function')
-    return ' must be a list without a toJSON method'
+    return ' must be an array without a toJSON method'
   for (let index = 0; index < content.length; index++) {
     const problem = partProblem(content[index])
     if (problem !== undefined) return `[${index}]${problem}`
@@ -79,10 +79,10 @@ export function contentProblem(content: unknown): string | undefined {
   return undefined
 }
 
-const text: Check = (value) => (typeof value === 'string' ? undefined : 'must be a text')
+const text: Check = (value) => (typeof value === 'string' ? undefined : 'must be a string')
 const flag: Check = (value) => (typeof value === 'boolean' ? undefined : 'must be true or false')
 const data: Check = (value) =>
-  typeof value === 'string' || value instanceof Uint8Array ? undefined : 'must be a text or a Uint8Array'
+  typeof value === 'string' || value instanceof Uint8Array ? undefined : 'must be a string or a Uint8Array'
 const json: Check = (value) => {
   const problem = jsonProblem(value)
   return problem === undefined ? undefined : `must be a JSON value: ${problem}`
@@ -112,7 +112,7 @@ const output: Check = (value) => {
     case 'error-json':
       return json(inner)
     case 'content': {
-      if (!Array.isArray(inner)) return 'must hold a list'
+      if (!Array.isArray(inner)) return 'must have an array as its value'
       const failed = optional(flag)((value as Unknown).isError)
       if (failed !== undefined) return `.isError ${failed}`
       for (let index = 0; index < inner.length; index++) {
@@ -194,7 +194,7 @@ function refuseShapeless(messages: unknown, what: string): void {
       !Array.isArray(content) ||
       !content.every((part) => isObject(part) && typeof part.type === 'string')
     ) {
-      throw invalid(`${what}: messages[${index}].content must be a text or a list of parts`)
+      throw invalid(`${what}: messages[${index}].content must be a string or an array of parts`)
     }
   }
 }
@@ -217,7 +217,7 @@ export function readMessages<T>(messages: readonly unknown[], what: string, read
 /** Checks an optional provider name. Throws `INVALID_INPUT`. */
 export function checkProviderName(provider: unknown, what: string): void {
   if (provider !== undefined && typeof provider !== 'string')
-    throw invalid(`${what}: provider must be a text`)
+    throw invalid(`${what}: provider must be a string`)
 }
 
 /** Checks messages before they are stored. `what` is the name of the argument. Throws `INVALID_INPUT`. */

@@ -70,7 +70,7 @@ const NEXT: ReadonlyMap<StopReason, NextStep> = new Map<StopReason, NextStep>([
  */
 export function stopReasonOf(reason: string | null | undefined): StopReason {
   if (reason === null || reason === undefined) return 'other'
-  if (typeof reason !== 'string') throw invalid('stopReasonOf: the reason must be a text')
+  if (typeof reason !== 'string') throw invalid('stopReasonOf: the reason must be a string')
   return SPELLINGS.get(reason.slice(0, 100).toLowerCase().replace(/[_-]/g, '')) ?? 'other'
 }
 

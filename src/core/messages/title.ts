@@ -2,7 +2,7 @@ import { characterStart, headOf } from './characters.ts'
 import { MAX_NAME_LENGTH } from './check.ts'
 
 /** The longest displayed title, in characters. */
-const SHOWN = 80
+const MAX_SHOWN_LENGTH = 80
 
 /**
  * Returns a text as a title on one line: whole up to the 1,000 characters of a label, otherwise cut after a word. Returns `undefined` for
@@ -14,7 +14,7 @@ export function titleFrom(text: string): string | undefined {
 
 /** Returns a title as lists and headings show it: its first 80 characters, cut after a word. Titles are stored whole. */
 export function shownTitle(title: string): string {
-  return lineOf(title, SHOWN)
+  return lineOf(title, MAX_SHOWN_LENGTH)
 }
 
 /** Returns a text on one line. A text longer than `most` is cut after a word, never within a character. */

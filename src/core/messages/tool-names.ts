@@ -231,12 +231,12 @@ function keyOf(name: string): string {
   if (known !== undefined) return known
   const key = name.toLowerCase().replaceAll(/[_-]/g, '')
   // Bounded: a conversation may contain any number of invented names.
-  if (keys.size >= MOST_KEYS) keys.clear()
+  if (keys.size >= MAX_KEYS) keys.clear()
   keys.set(name, key)
   return key
 }
 
-const MOST_KEYS = 1_000
+const MAX_KEYS = 1_000
 const keys = new Map<string, string>()
 
 /** Returns a tool's name without the prefix of its server and its version: `mcp__files__read_file`, `files.read_file`, `read_file_v2`. */

@@ -66,14 +66,14 @@ function isDenied(result: Pick<ToolResultPart, 'providerOptions'>): boolean {
 }
 
 /** The longest output from a browser that counts as words, in UTF-16 units: a page or a table is longer. */
-const MOST_TYPED = 10_000
+const MAX_TYPED_LENGTH = 10_000
 
 /** Marks a result from a browser as given by a person, if it contains words. */
 export function givenByUser(result: ToolResultPart): ToolResultPart {
   const { output, providerOptions } = result
   const text =
     output.type === 'text' ? output.value : output.type === 'json' ? saidIn(output.value) : undefined
-  if (text === undefined || text.trim() === '' || outputText(output).length > MOST_TYPED) return result
+  if (text === undefined || text.trim() === '' || outputText(output).length > MAX_TYPED_LENGTH) return result
   return { ...result, providerOptions: { ...providerOptions, [CHAT]: { ...ownOf(result), answered: true } } }
 }
 

@@ -63,7 +63,7 @@ export function countRows(set: RowSet): number {
 }
 
 /** Returns whether a row is in a set. */
-export function holdsRow(
+export function containsRow(
   set: RowSet,
   row: { readonly position: number | undefined; readonly ordinal: number },
 ): boolean {
@@ -253,7 +253,7 @@ export function dependsOn(later: Nested, earlier: Nested, others: readonly Neste
 }
 
 /** Returns whether a compaction made after a rewind prevents the redo of a compaction that the rewind undid. */
-export function isInTheWay(later: Nested, lifted: Nested): boolean {
+export function blocksLifting(later: Nested, lifted: Nested): boolean {
   const { hidden, inserted } = later.coverage
   if (sharesRow(hidden, lifted.coverage.hidden)) return true
   const span = spanPlaces(lifted.coverage.hidden)

@@ -31,7 +31,7 @@ export function checkLaws(sessionId: string, view: View, plan: Plan): void {
     ...plan.replace.map(({ row }) => row),
     ...plan.requires.map(({ row }) => row),
   ].filter((row) => view.indexOf(row.key) === undefined)
-  if (gone.length > 0) throw stale(sessionId, 'some of its messages are not visible', gone)
+  if (gone.length > 0) throw stale(sessionId, "some of its messages aren't visible", gone)
 
   if (plan.rewinds === true) {
     const answers = turns.answersMissing(plan.hide.map(indexOf))
@@ -48,9 +48,9 @@ export function checkLaws(sessionId: string, view: View, plan: Plan): void {
     return
   }
   const pinned = touched.filter((row) => row.pinned)
-  if (pinned.length > 0) refuse('pinned messages stay', pinned)
+  if (pinned.length > 0) refuse('they are pinned', pinned)
   const system = touched.filter((row) => row.kind === 'message' && row.role === 'system')
-  if (system.length > 0) refuse('system messages stay', system)
+  if (system.length > 0) refuse('they are system messages', system)
   // A provider may compact inside a loop: open calls stay, but the rest of their loop may be hidden.
   const waits = plan.kind === 'provider' ? turns.waiting : turns.pending
   // A preview belongs to the append of its message, so a pending batch doesn't forbid it.
@@ -70,21 +70,21 @@ export function checkLaws(sessionId: string, view: View, plan: Plan): void {
 
   if (plan.kind === 'condense') {
     const { beside } = spanOf(view, plan.hide)
-    if (beside.length > 0) refuse('a summary replaces adjacent messages; these are between them', beside)
+    if (beside.length > 0) refuse('a summary replaces adjacent messages, and these are between them', beside)
   } else if (!isCondensing(plan.kind)) {
     const summaries = plan.hide.filter((row) => row.kind === 'summary')
-    if (summaries.length > 0) refuse('a summary is hidden only by a summary that covers it', summaries)
+    if (summaries.length > 0) refuse('only a summary that covers another summary can hide it', summaries)
   }
 
   const worded = plan.replace.filter(({ saved, text }) => saved.reasoning !== 0 && text !== '')
   if (worded.length > 0)
     refuse(
-      'reasoning is shown as it is or not at all',
+      'reasoning can be hidden but not changed',
       worded.map(({ row }) => row),
     )
   const emptied = plan.replace.filter(({ text, moved }) => text === '' && moved !== true)
   const needing = emptied.length === 0 ? [] : partedReasoning(view, emptied)
-  if (needing.length > 0) refuse('reasoning stays with the tool loop that needs it', needing)
+  if (needing.length > 0) refuse('the tool loop needs its reasoning', needing)
 
   if (plan.requires.length > 0) checkPointers(view, plan, refuse)
 }
@@ -149,7 +149,7 @@ function checkPointers(
   )
   if (broken.length > 0) {
     refuse(
-      'the plan refers to these, so they must not change',
+      'the plan refers to them, so they must not change',
       broken.map(({ row }) => row),
     )
   }
@@ -167,7 +167,7 @@ export function checkStale(sessionId: string, before: View, now: View, plan: Pla
     return other === undefined || !sameTags(row, other)
   })
   if (changed.length > 0)
-    throw stale(sessionId, 'these messages were hidden, pinned or changed since', changed)
+    throw stale(sessionId, 'these messages have been hidden, pinned or changed since', changed)
   if (plan.hide.length === 0) return
   const known = new Set(spanOf(before, plan.hide).rows.map((row) => row.key))
   const span = spanOf(
@@ -176,7 +176,7 @@ export function checkStale(sessionId: string, before: View, now: View, plan: Pla
   )
   const appeared = span.rows.filter((row) => !known.has(row.key))
   if (appeared.length > 0)
-    throw stale(sessionId, 'these messages became visible within its span since', appeared)
+    throw stale(sessionId, 'these messages have become visible within its span since', appeared)
 }
 
 /**

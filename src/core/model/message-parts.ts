@@ -77,14 +77,14 @@ export function partsOfMessage(message: ChatMessage, where: string): readonly Pa
     return content as readonly Part[]
   }
   if (typeof content !== 'string' && content !== null && content !== undefined) {
-    throw invalid(`${where}.content must be a text or a list of parts`)
+    throw invalid(`${where}.content must be a string or an array of parts`)
   }
   if (message.role === 'tool_call') return [flatCall(message)]
   if (roleOf(message.role) === 'tool') return [...callBeside(message), flatResult(message)]
   const text = textOf(message)
   const made = Array.isArray(calls) ? calls.flatMap((call) => openAICall(call)) : []
   if (made.length > 0) return text === '' ? made : [{ type: 'text', text }, ...made]
-  if (typeof content !== 'string') throw invalid(`${where}.content must be a text or a list of parts`)
+  if (typeof content !== 'string') throw invalid(`${where}.content must be a string or an array of parts`)
   return [{ type: 'text', text }]
 }
 
@@ -141,7 +141,8 @@ function idOf(message: ChatMessage): string {
   return typeof id === 'string' ? id : ''
 }
 
-function toolOf(message: ChatMessage): string | undefined {
+/** Returns the tool name of a flat message or of OpenAI's. */
+export function toolOf(message: ChatMessage): string | undefined {
   const { name, tool_name: toolName } = message as LooseFields
   const tool = message.tool ?? name ?? toolName
   return typeof tool === 'string' && tool !== '' ? tool : undefined
@@ -313,7 +314,7 @@ export function hasParent(message: ChatMessage): boolean {
 
 /** Checks that a value is a list of objects. Throws `INVALID_INPUT`; `what` is the name of the calling function. */
 export function requireMessages(messages: unknown, what: string): void {
-  if (!Array.isArray(messages)) throw invalid(`${what}: messages must be a list`)
+  if (!Array.isArray(messages)) throw invalid(`${what}: messages must be an array`)
   const wrong = messages.findIndex((message) => typeof message !== 'object' || message === null)
   if (wrong >= 0) throw invalid(`${what}: messages[${wrong}] must be an object`)
 }

@@ -345,7 +345,7 @@ export function pointingAfter(view: View, from: number): Pointing[] {
  * Returns the rows before `from` in a tool loop that a rewind reopens, whose reasoning is replaced: with thinking on, providers refuse
  * such calls.
  */
-export function thinkingAgain(view: View, from: number): ViewRow[] {
+export function reopenedReasoning(view: View, from: number): ViewRow[] {
   const loop = view.rows.slice(openLoopBefore(view.rows, from), from)
   if (loop.every(({ calls }) => calls.length === 0)) return []
   return loop.filter(({ hasReasoning, shown }) => hasReasoning && shown.length > 0)

@@ -18,8 +18,8 @@ const CACHE_WRITE_PRICE = 1.25
 const REQUESTS_AHEAD = 100
 
 /** The minimum savings of an automatic run, as a share of the history, and its upper limit in tokens (docs/prompt-cache.md). */
-const MINIMUM_SAVINGS_SHARE = 0.05
-const MINIMUM_SAVINGS_MOST = 20_000
+const REQUIRED_SAVINGS_SHARE = 0.05
+const MAX_REQUIRED_SAVINGS = 20_000
 
 /** The first change of a view by a run, and the cached prefix that it invalidates. Tokens are the estimator's. */
 export type FirstChanged = {
@@ -74,7 +74,7 @@ function isAnswer({ kind, role }: ViewRow): boolean {
 
 /** Returns the default minimum savings of an automatic run, in tokens. */
 export function minimumSavingsOf(historyTokens: number): number {
-  return Math.min(MINIMUM_SAVINGS_MOST, Math.floor(historyTokens * MINIMUM_SAVINGS_SHARE))
+  return Math.min(MAX_REQUIRED_SAVINGS, Math.floor(historyTokens * REQUIRED_SAVINGS_SHARE))
 }
 
 /**

@@ -52,7 +52,7 @@ export function prefixLaw({
       if ((touches.get(compaction) ?? 0) >= position) continue
       // An undo would bring back blocks before a block that was made without them.
       if (onlyReasoning.has(compaction) && history.at(-1)!.inForce) continue
-      if (!wasAsNow(history, since, position)) return false
+      if (!isUnchanged(history, since, position)) return false
     }
     return true
   }
@@ -62,7 +62,7 @@ export function prefixLaw({
  * Returns whether a compaction was in its current state at every moment from the position `since` until a message was appended at
  * `position`.
  */
-function wasAsNow(history: readonly Turning[], since: number, position: number): boolean {
+function isUnchanged(history: readonly Turning[], since: number, position: number): boolean {
   const now = history.at(-1)!.inForce
   // Before its first change it was in the opposite state.
   let state = !history[0]!.inForce

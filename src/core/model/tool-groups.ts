@@ -124,9 +124,9 @@ export class Turns {
   loopOf(index: number): readonly [from: number, to: number] {
     let from = index
     let to = index + 1
-    if (!isOfLoop(this.rows[index]!)) return [from, to]
-    while (from > 0 && isOfLoop(this.rows[from - 1]!)) from -= 1
-    while (to < this.rows.length && isOfLoop(this.rows[to]!)) to += 1
+    if (!isInLoop(this.rows[index]!)) return [from, to]
+    while (from > 0 && isInLoop(this.rows[from - 1]!)) from -= 1
+    while (to < this.rows.length && isInLoop(this.rows[to]!)) to += 1
     return [from, to]
   }
 
@@ -161,7 +161,7 @@ export class Turns {
 /** Returns the start of the tool loop that would be open if the rows ended before `end`; `end` if there is none. */
 export function openLoopBefore(rows: readonly ViewRow[], end: number): number {
   let from = end
-  while (from > 0 && isOfLoop(rows[from - 1]!)) from -= 1
+  while (from > 0 && isInLoop(rows[from - 1]!)) from -= 1
   return from
 }
 
@@ -183,12 +183,12 @@ function loopGroups(rows: readonly ViewRow[], union: Union, open: ReadonlySet<nu
   let thoughts: number[] = []
   for (let index = 0; index < rows.length; index++) {
     const row = rows[index]!
-    if (saysNothing(row)) continue
+    if (isEmptyRow(row)) continue
     if (isThought(row)) {
       thoughts.push(index)
       continue
     }
-    if (!isOfLoop(row)) {
+    if (!isInLoop(row)) {
       start = -1
       if (row.role === 'assistant') for (const thought of thoughts) union.unite(thought, index)
     } else if (index < finished && open.has(index)) {
@@ -211,7 +211,7 @@ export function isThought({ role, hasReasoning, speaks, calls, results }: ViewRo
  * Returns whether a message contains nothing that is sent to a model; such rows separate nothing. A block that only its provider can read
  * is sent.
  */
-function saysNothing({ kind, hasReasoning, speaks, calls, results }: ViewRow): boolean {
+function isEmptyRow({ kind, hasReasoning, speaks, calls, results }: ViewRow): boolean {
   return kind === 'message' && !speaks && !hasReasoning && calls.length === 0 && results.length === 0
 }
 
@@ -222,8 +222,8 @@ function isCalling({ role, calls }: ViewRow): boolean {
 /**
  * Returns whether a row belongs to a tool loop: it calls tools, contains only their results or the reasoning between them, or is empty.
  */
-function isOfLoop(row: ViewRow): boolean {
-  return isCalling(row) || (row.results.length > 0 && !row.speaks) || isThought(row) || saysNothing(row)
+function isInLoop(row: ViewRow): boolean {
+  return isCalling(row) || (row.results.length > 0 && !row.speaks) || isThought(row) || isEmptyRow(row)
 }
 
 /** Disjoint sets of indexes; the smallest index represents its set. */

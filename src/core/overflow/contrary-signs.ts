@@ -6,11 +6,11 @@ import { type ErrorNode, statusOf } from './error-texts.ts'
  */
 
 /** Rate limits and load. */
-const RATE =
+const RATE_LIMIT =
   /rate[ _-]?limit|too many requests|\b(?:tpm|rpm|tpd|rpd|itpm|otpm)\b|tokens? per (?:min|day|hour|sec|week|month)|\b(?:per|a|each)[ _-](?:minute|min\b|day|hour|second|month|week)|\/min\b|throttl|please wait|wait before|try again in|retry(?:[ _-](?:in|after)|-?after)\b|slow down|quota|overloaded|at capacity|capacity (?:is )?(?:available|exhausted)|usage limit|(?:daily|monthly|weekly|hourly)\b|too frequent|too many tokens (?:were |have been )?(?:processed|used|consumed|generated)|used too many tokens|number of request tokens|per-model limit|enqueued|\b(?:this|current) (?:minute|hour|day|month)\b|concurren|频率|限流|配额|额度|每分钟|每日|每天|稍后|并发|速率|429 (?:too|rate)/
 
 /** Billing. */
-const BILL =
+const BILLING =
   /billing|\b(?:free|paid|your|dev|pro) (?:plan|tier)\b|insufficient[ _](?:quota|balance|credit|fund)|\bcredits?\b|can only afford|payment|\bsubscription|prepaid|余额|欠费|upgrade to a paid/
 
 /** Logins, and tokens that are not units of text. */
@@ -42,10 +42,10 @@ const SETTING =
 /** Codes, types and names of errors that no change of the request can fix. */
 const OTHER_CODES =
   'rate_?limit|throttl|too_?many_?requests|too many requests|quota|insufficient|billing|payment|credit|authentication|unauthori|unauthenticated|permission|forbidden|access_?denied|invalid_api_key|unrecognizedclient|expiredtoken|invalidsignatureexception|timeout|timedout|aborterror|econn|overloaded'
-const NO_OVERFLOW = new RegExp(
+const NOT_OVERFLOW = new RegExp(
   `${OTHER_CODES}|invalidsignature|syntaxerror|string_above_max_length|array_above_max_length|model_capacity|zoderror`,
 )
-const NO_REFUSAL = new RegExp(
+const NOT_REFUSAL = new RegExp(
   `${OTHER_CODES}|authenticat|api_?key|abort|content_?(?:filter|policy)|model_?not_?found`,
 )
 /** Statuses for logins, billing and rate limits. */
@@ -53,14 +53,14 @@ const OTHER_STATUSES: readonly (number | undefined)[] = [401, 402, 403, 408, 429
 
 /** Returns whether the status or a code of an object or of its account indicates an error other than an overflow, or than a refusal. */
 export function isOtherError(node: ErrorNode, than: 'overflow' | 'refusal'): boolean {
-  const other = than === 'overflow' ? NO_OVERFLOW : NO_REFUSAL
+  const other = than === 'overflow' ? NOT_OVERFLOW : NOT_REFUSAL
   if (OTHER_STATUSES.includes(statusOf(node))) return true
   return [node, node.group].some(({ codes }) => codes.some((code) => other.test(code.toLowerCase())))
 }
 
 /** Returns whether a sign near a `likely` wording contradicts it. */
-export function speaksAgainst(near: string): boolean {
-  return [RATE, BILL, LOGIN, TIMEOUT, PARSER, TOOL, SETTING].some((sign) => sign.test(near))
+export function contradictsOverflow(near: string): boolean {
+  return [RATE_LIMIT, BILLING, LOGIN, TIMEOUT, PARSER, TOOL, SETTING].some((sign) => sign.test(near))
 }
 
 /** Words before a wording that mark it as a quotation: from a message, a tool, a test, or advice about such errors. */
@@ -93,6 +93,6 @@ export function isAboutOtherThing(near: string): boolean {
 export function hintsAtSize(near: string): boolean {
   return (
     /\btokens?\b|context|prompt|too long|length/.test(near) &&
-    ![RATE, BILL, TIMEOUT].some((sign) => sign.test(near))
+    ![RATE_LIMIT, BILLING, TIMEOUT].some((sign) => sign.test(near))
   )
 }

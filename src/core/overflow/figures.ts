@@ -149,7 +149,7 @@ export type OverflowFigures = {
 }
 
 /** The largest plausible figure: a thousand times the largest window. */
-const MOST_TOKENS = 10_000_000_000
+const MAX_TOKENS = 10_000_000_000
 
 /** How far from a wording its figures may be on each side, in UTF-16 units. */
 const REACH = 600
@@ -217,7 +217,7 @@ function tokensWritten(written: string): number | undefined {
     scaled === null
       ? Number(written.replace(/\D/g, ''))
       : Math.round(Number(scaled[1]) * (scaled[2] === 'k' ? 1_000 : 1_000_000))
-  return Number.isSafeInteger(value) && value > 0 && value <= MOST_TOKENS ? value : undefined
+  return Number.isSafeInteger(value) && value > 0 && value <= MAX_TOKENS ? value : undefined
 }
 
 function occurrences(near: string, value: number): number {

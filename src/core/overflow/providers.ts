@@ -62,7 +62,7 @@ const HOSTS = byName({
 })
 
 /** Returns a provider's name in the spelling of the wordings. Unknown names are returned in lower case. */
-export function sayingProvider(name: string): string {
+export function reportingProvider(name: string): string {
   const known = canonicalProvider(name)
   return ALIASES.get(known) ?? known
 }
@@ -79,9 +79,9 @@ export function calledProviders(
   hint: string | undefined,
 ): string[] {
   return [
-    ...[hint].map((name) => name && sayingProvider(name)),
+    ...[hint].map((name) => name && reportingProvider(name)),
     ...nodes.map(({ host }) => host && providerOfHost(host)),
-    ...nodes.map(({ provider }) => provider && sayingProvider(provider)),
+    ...nodes.map(({ provider }) => provider && reportingProvider(provider)),
     ...texts.map(providerInText),
   ].filter((name) => name !== undefined && name !== '') as string[]
 }
@@ -99,7 +99,7 @@ const OWN_PROTOCOLS = words('anthropic cohere google mistral vertex')
 function providerInText(text: string): string | undefined {
   const name = /\b([a-z_]{3,30}?)_?(?:exception|error)(?: badrequesterror)? -/.exec(text)?.[1]
   if (name === undefined || NO_PROVIDERS.has(name)) return undefined
-  return sayingProvider(name)
+  return reportingProvider(name)
 }
 
 /** Words of LiteLLM that identify no provider: it uses OpenAI for every provider with OpenAI's protocol. */

@@ -2,17 +2,17 @@ import { z } from 'zod'
 import { check } from '../messages/check.ts'
 import { defined } from '../messages/json.ts'
 import {
+  contradictsOverflow,
   hintsAtSize,
   isAboutAnswer,
   isAboutOtherThing,
   isMentioned,
   isOtherError,
-  speaksAgainst,
 } from './contrary-signs.ts'
 import { type ErrorNode, readError } from './error-texts.ts'
 import { figuresNear, isAboutMessages, type OverflowFigures } from './figures.ts'
 import { normalizeText } from './normalize.ts'
-import { calledProviders, isProviderOf, sayingProvider } from './providers.ts'
+import { calledProviders, isProviderOf, reportingProvider } from './providers.ts'
 import { OVERFLOW_WORDINGS } from './wordings.ts'
 
 /** A custom wording of the caller. */
@@ -174,7 +174,7 @@ function holds(
   if (!strict && kind !== 'likely') return true
   const near = text.slice(Math.max(0, at - 400), at + 600)
   if (kind === 'size') return hintsAtSize(near)
-  if (isOtherError(node, 'overflow') || speaksAgainst(near) || isAboutAnswer(near)) return false
+  if (isOtherError(node, 'overflow') || contradictsOverflow(near) || isAboutAnswer(near)) return false
   return kind === 'likely' || !isAboutOtherThing(text.slice(Math.max(0, at - 120), at + 200))
 }
 
@@ -192,7 +192,7 @@ function customProvider(
     const regex = new RegExp(pattern.source, pattern.flags.replace(/[gy]/g, ''))
     return texts.some((text) => regex.test(text))
   })
-  return found && sayingProvider(found.provider)
+  return found && reportingProvider(found.provider)
 }
 
 function everyText(nodes: readonly ErrorNode[]): Place[] {

@@ -1,5 +1,5 @@
 import { defined } from '../messages/json.ts'
-import { isMentioned, isOtherError, speaksAgainst } from './contrary-signs.ts'
+import { contradictsOverflow, isMentioned, isOtherError } from './contrary-signs.ts'
 import { type ErrorNode, readError, statusOf } from './error-texts.ts'
 import { normalizeText } from './normalize.ts'
 import { type OverflowOptions, overflowAmong } from './read-overflow.ts'
@@ -111,7 +111,7 @@ const IDS = [
   /\b(?:call_id|tool_call_id|tool_use_id|toolUseId|tool call id(?: was)?|ids?|after|function call|messages)[:\s'"`]{1,4}([\w.:|-]{2,119}\w)/gi,
 ]
 /** The most ids that are read from one error. */
-const MOST_IDS = 100
+const MAX_IDS = 100
 
 function idsIn(nodes: readonly ErrorNode[]): string[] {
   const ids = new Set<string>()
@@ -119,7 +119,7 @@ function idsIn(nodes: readonly ErrorNode[]): string[] {
   for (const text of nodes.flatMap(({ texts }) => texts.map(endsOf)))
     for (const pattern of IDS)
       for (const [, id = ''] of text.matchAll(pattern))
-        if (ids.size < MOST_IDS && /\d/.test(id) && !/^req|^messages?[.[]/.test(id)) ids.add(id)
+        if (ids.size < MAX_IDS && /\d/.test(id) && !/^req|^messages?[.[]/.test(id)) ids.add(id)
   return [...ids]
 }
 
@@ -159,7 +159,7 @@ export function wirePathOf(path: string): WirePath | undefined {
 export type MediaRefusal = {
   readonly kind: 'media' | 'bytes'
   /** The most images that the provider accepts, if the error states it. */
-  readonly mostImages?: number
+  readonly maxImages?: number
 }
 
 /**
@@ -183,23 +183,23 @@ function sizeRefused(node: ErrorNode): MediaRefusal | undefined {
   for (const text of texts.length === 0 ? [codes] : texts) {
     for (const { kind, pattern } of SIZE_WORDINGS) {
       const match = pattern.exec(text)
-      if (match === null || !isSaid(text, match.index)) continue
+      if (match === null || !isReported(text, match.index)) continue
       if (kind === 'bytes') isBytes = true
-      else return { kind: 'media', ...defined({ mostImages: mostImages(match, text) }) }
+      else return { kind: 'media', ...defined({ maxImages: maxImages(match, text) }) }
     }
     // Limits on tokens, and on tokens per minute.
-    if (TOKENS.test(text) || speaksAgainst(text.slice(0, 1_000))) return undefined
+    if (TOKENS.test(text) || contradictsOverflow(text.slice(0, 1_000))) return undefined
   }
   return isBytes ? { kind: 'bytes' } : undefined
 }
 
 /** Returns whether a wording is the provider's own and concerns nothing else. */
-function isSaid(text: string, at: number): boolean {
-  return !isMentioned(text, at) && !speaksAgainst(text.slice(Math.max(0, at - 200), at + 400))
+function isReported(text: string, at: number): boolean {
+  return !isMentioned(text, at) && !contradictsOverflow(text.slice(Math.max(0, at - 200), at + 400))
 }
 
 /** Returns the limit in a wording, or after a wording without its own number: `> 20`, `max is 10`, `up to 5`. */
-function mostImages({ 1: most, index }: RegExpExecArray, text: string): number | undefined {
+function maxImages({ 1: most, index }: RegExpExecArray, text: string): number | undefined {
   const after =
     /too many images[^\n]{0,80}?(?:>|max(?:imum)? is|max allowed is|maximum of|up to|at most) ?(\d{1,5})\b/
   const written = most ?? after.exec(text.slice(index, index + 200))?.[1]

@@ -15,7 +15,7 @@ import {
 } from '../messages/message.ts'
 import type { ProviderProfile } from '../tokens/providers.ts'
 import { type Draft, draftOf, type Note, redraft, rowsOf } from './draft.ts'
-import { oneResponse, type Responses, saysSomething } from './reasoning.ts'
+import { isVisibleContent, oneResponse, type Responses } from './reasoning.ts'
 
 /** The text of the user message that is added if the first remaining message is from the assistant. */
 export const CONTINUATION_TEXT = '[Conversation continues]'
@@ -145,7 +145,7 @@ function answerResults(drafts: readonly Draft[], note: Note): Draft[] {
 export function cleanContents(drafts: readonly Draft[], profile: ProviderProfile, note: Note): Draft[] {
   const kept: Draft[] = []
   for (const draft of drafts) {
-    if (!draft.parts.some((part) => isReasoning(part) || saysSomething(part, profile))) {
+    if (!draft.parts.some((part) => isReasoning(part) || isVisibleContent(part, profile))) {
       note({ kind: 'empty-message-dropped', messageId: draft.id })
       continue
     }

@@ -6,14 +6,14 @@ import { FEW_IMAGES, type MediaItemLimits } from '../tokens/media-limits.ts'
 import type { MediaRules } from '../tokens/providers.ts'
 
 /** The longest name or address in a text, in characters. */
-const NAME_LENGTH = 200
+const MAX_LABEL_LENGTH = 200
 /** The shortest possible image or file, in units of base64. */
-const SHORTEST_FILE = 100
+const MIN_FILE_LENGTH = 100
 /** The number of leading characters of base64 or of an address that are examined. */
-const START = 1_000
+const EXAMINED_LENGTH = 1_000
 
 /** The properties that the beginning of an image or a file shows. */
-type Look = {
+type MediaStart = {
   /** The stated media type, or the one in its data URL. */
   readonly stated: string | undefined
   /** The beginning of its base64; absent for an address. */
@@ -24,7 +24,7 @@ type Look = {
   readonly scheme?: string
 }
 
-function lookAt(part: ImagePart | FilePart): Look {
+function startOf(part: ImagePart | FilePart): MediaStart {
   const { mediaType } = part
   const data = part.type === 'image' ? part.image : part.data
   const given = (mediaType ?? '').split(';', 1)[0]!.trim().toLowerCase()
@@ -32,7 +32,7 @@ function lookAt(part: ImagePart | FilePart): Look {
   const stated = given.includes('/') && !given.endsWith('/*') ? given : undefined
   if (typeof data !== 'string')
     return { stated, base64: Buffer.from(data.subarray(0, 12)).toString('base64') }
-  const start = data.slice(0, START)
+  const start = data.slice(0, EXAMINED_LENGTH)
   const comma = /^data:/i.test(start) ? start.indexOf(',') : -1
   if (comma !== -1) {
     const named = start.slice('data:'.length, comma).split(';', 1)[0]!.toLowerCase()
@@ -46,12 +46,12 @@ function lookAt(part: ImagePart | FilePart): Look {
 /** Returns whether data without a scheme is an address on the application's own site rather than base64. */
 function isRelative(data: string, start: string): boolean {
   if (!/^[A-Za-z0-9+/_=\-\s]*$/.test(start)) return true
-  return data.startsWith('/') && !data.startsWith('/9j/') && data.length < SHORTEST_FILE
+  return data.startsWith('/') && !data.startsWith('/9j/') && data.length < MIN_FILE_LENGTH
 }
 
 /** Returns why a provider cannot read an image or a file; `undefined` if it can, as far as its type and its address show. */
-function whyUnreadable(look: Look, { types, schemes }: MediaRules): string | undefined {
-  const { stated, base64, address, scheme } = look
+function whyUnreadable(start: MediaStart, { types, schemes }: MediaRules): string | undefined {
+  const { stated, base64, address, scheme } = start
   if (base64 === '') return 'it is empty'
   if (address !== undefined && scheme === undefined)
     return 'its address is relative, so the provider cannot load it'
@@ -69,7 +69,7 @@ function matches(known: string, type: string): boolean {
  * Returns the media type of an image whose stated type is wrong; `undefined` if the stated type is right, or if the bytes are unknown.
  */
 export function trueType(part: ImagePart | FilePart): string | undefined {
-  const { stated, base64 } = lookAt(part)
+  const { stated, base64 } = startOf(part)
   if (stated?.startsWith('image/') !== true) return undefined
   const type = base64 === undefined ? undefined : imageTypeOf(base64)
   if (type !== undefined) return type === stated ? undefined : type
@@ -81,15 +81,15 @@ export function trueType(part: ImagePart | FilePart): string | undefined {
  * can read it.
  */
 export function unreadableText(part: ImagePart | FilePart, rules: MediaRules): TextPart | undefined {
-  const look = lookAt(part)
-  const why = whyUnreadable(look, rules)
-  return why === undefined ? undefined : notShown(part, why, look.address)
+  const start = startOf(part)
+  const why = whyUnreadable(start, rules)
+  return why === undefined ? undefined : placeholderFor(part, why, start.address)
 }
 
 /** Returns the text in place of an image or a file. */
-function notShown(part: ImagePart | FilePart, why: string, address = ''): TextPart {
+function placeholderFor(part: ImagePart | FilePart, why: string, address = ''): TextPart {
   const name = (part.type === 'file' ? part.filename : undefined) ?? address
-  const shown = name.slice(0, NAME_LENGTH).replace(/\s+/g, ' ').toWellFormed()
+  const shown = name.slice(0, MAX_LABEL_LENGTH).replace(/\s+/g, ' ').toWellFormed()
   return {
     type: 'text',
     text: `[${isImage(part) ? 'image' : 'file'}${shown === '' ? '' : ` ${shown}`} is not shown: ${why}]`,
@@ -174,7 +174,7 @@ export function tooLarge(
   return { why, image: largeImage({ source, mediaType, ...size, ...defined(most) }) }
 }
 
-type MostOfImage = {
+type ImageLimits = {
   readonly side: number | undefined
   readonly pixels: number | undefined
   readonly bytes: number | undefined
@@ -184,7 +184,7 @@ type MostOfImage = {
 function whyTooLarge(
   size: ImageSize | undefined,
   bytes: number,
-  { side, pixels, bytes: most, isMany }: MostOfImage,
+  { side, pixels, bytes: most, isMany }: ImageLimits,
 ): string | undefined {
   if (size !== undefined) {
     const { width, height } = size
@@ -202,7 +202,7 @@ function tooManyBytes(bytes: number, most: number): string {
 
 /** Returns the base64 of data that is a text; `undefined` for an address and for a data URL with another encoding. */
 function base64In(data: string): string | undefined {
-  const start = data.slice(0, START)
+  const start = data.slice(0, EXAMINED_LENGTH)
   if (/^data:/i.test(start)) {
     const comma = start.indexOf(',')
     return comma !== -1 && /;base64$/i.test(start.slice(0, comma)) ? data.slice(comma + 1) : undefined
@@ -224,10 +224,12 @@ export function smallerMedia(
   isAccepted: (part: ImagePart | FilePart) => boolean,
 ): ImagePart | FilePart | TextPart {
   const resized = image && resize?.(image)
-  if (resized === undefined) return notShown(part, why)
+  if (resized === undefined) return placeholderFor(part, why)
   const { data, mediaType } = checkResized(resized)
   const smaller = part.type === 'image' ? { ...part, image: data, mediaType } : { ...part, data, mediaType }
-  return isAccepted(smaller) ? smaller : notShown(part, `${why}; it was resized to what it does not accept`)
+  return isAccepted(smaller)
+    ? smaller
+    : placeholderFor(part, `${why}; it was resized to what it does not accept`)
 }
 
 /** Checks the value that the application's resizing function returned. Throws `INVALID_INPUT` for any other form. */

@@ -14,6 +14,7 @@ import type {
 import { wellFormed } from '../messages/well-formed.ts'
 import { FEW_IMAGES, type MediaItemLimits, mediaItemLimitsOf } from '../tokens/media-limits.ts'
 import { type MediaRules, type ProviderProfile, RESPONSES_MEDIA, readsPartsOf } from '../tokens/providers.ts'
+import { AssignedIds, hasBrokenSignature } from './assigned-ids.ts'
 import { type Draft, draftOf, type MendKind, type Note } from './draft.ts'
 import {
   isImage,
@@ -24,7 +25,6 @@ import {
   trueType,
   unreadableText,
 } from './media.ts'
-import { hasBrokenSignature, Numbers } from './numbers.ts'
 
 /*
  * Repairs faults within a part, whatever surrounds it: half an emoji, an input that isn't an object, a cache mark of an earlier request,
@@ -76,7 +76,7 @@ const SENT_METADATA = ['ai-sdk', 'openai', 'openai-responses', 'google'] as cons
 class PartMender {
   readonly #rules: PartRules
   readonly #note: Note
-  readonly #numbers = new Numbers()
+  readonly #assignedIds = new AssignedIds()
   readonly #readsOpenAI: boolean
   readonly #readsClaude: boolean
   readonly #mediaRules: MediaRules
@@ -111,7 +111,7 @@ class PartMender {
       if (mended !== part) made ??= parts.slice(0, i)
       if (mended !== undefined) made?.push(mended)
     }
-    this.#numbers.endMessage()
+    this.#assignedIds.endMessage()
     const metadata = message.metadata && this.#metadata(message.metadata)
     if (made === undefined && metadata === message.metadata) return draft
     if (made?.length === 0) return undefined
@@ -147,7 +147,7 @@ class PartMender {
 
   /** Returns the part as it is sent; `undefined` if it isn't sent. */
   #part(part: Part): Part | undefined {
-    const once = this.#numbers.once(part)
+    const once = this.#assignedIds.once(part)
     if (once !== part) this.#did('repetition-dropped')
     if (once === undefined) return undefined
     if (this.#readsClaude && hasBrokenSignature(once)) {
@@ -338,7 +338,7 @@ function roughLength(value: unknown, limit: number): number {
 }
 
 /** The number of characters shown of a long text in a shortened input, from both ends. */
-const SHOWN_ENDS = 10_000
+const SHOWN_LENGTH = 10_000
 
 /** Returns an input with its long texts cut; if it is still longer than the limit, a single cut text. */
 function shortened(input: JsonObject, limit: number): JsonObject {
@@ -354,8 +354,8 @@ function cutTexts(value: unknown): unknown {
 }
 
 function cutText(text: string): string {
-  if (text.length <= 3 * SHOWN_ENDS) return text
-  const [head, tail] = [headOf(text, SHOWN_ENDS), tailOf(text, SHOWN_ENDS)]
+  if (text.length <= 3 * SHOWN_LENGTH) return text
+  const [head, tail] = [headOf(text, SHOWN_LENGTH), tailOf(text, SHOWN_LENGTH)]
   return `${head}\n[… ${text.length - head.length - tail.length} characters are not shown …]\n${tail}`
 }
 

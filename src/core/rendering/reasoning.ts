@@ -1,8 +1,8 @@
 import { isObject } from '../messages/json.ts'
 import { isApplicationCall, isReasoning, type Part, type ViewMessage } from '../messages/message.ts'
 import type { ProviderProfile } from '../tokens/providers.ts'
+import { signatureOf } from './assigned-ids.ts'
 import { type Draft, draftOf, type Note, redraft, rowsOf } from './draft.ts'
-import { signatureOf } from './numbers.ts'
 
 /*
  * Signed reasoning belongs to one response of a model. Claude refuses it in a message that also has reasoning of another response
@@ -25,7 +25,7 @@ export function responsesOf(view: readonly ViewMessage[]): Responses {
 }
 
 /** Returns whether a part is neither reasoning nor empty text. */
-export function saysSomething(part: Part, profile: ProviderProfile): boolean {
+export function isVisibleContent(part: Part, profile: ProviderProfile): boolean {
   if (part.type === 'text') return profile.emptyText ? part.text !== '' : part.text.trim() !== ''
   return !isReasoning(part)
 }
@@ -37,7 +37,7 @@ function isSigned(part: Part): boolean {
 }
 
 /** Returns whether a message continues the response of the previous one. Without ids, signed reasoning begins another response. */
-function goesOn(before: Draft, draft: Draft, responses: Responses): boolean {
+function continuesResponse(before: Draft, draft: Draft, responses: Responses): boolean {
   const [one, other] = [responses.get(before.id), responses.get(draft.id)]
   return one !== undefined && other !== undefined ? one === other : !draft.parts.some(isSigned)
 }
@@ -46,7 +46,7 @@ function responsesIn(drafts: readonly Draft[], responses: Responses): Draft[][] 
   const groups: Draft[][] = []
   for (const draft of drafts) {
     const last = groups.at(-1)
-    if (last !== undefined && goesOn(last.at(-1)!, draft, responses)) last.push(draft)
+    if (last !== undefined && continuesResponse(last.at(-1)!, draft, responses)) last.push(draft)
     else groups.push([draft])
   }
   return groups
@@ -89,7 +89,7 @@ export function settleReasoning(
   }
 
   for (const draft of drafts) {
-    const silent = !draft.parts.some((part) => saysSomething(part, profile))
+    const silent = !draft.parts.some((part) => isVisibleContent(part, profile))
     if (silent && draft.parts.some(isReasoning)) {
       waiting.push(draft)
     } else if (silent) {

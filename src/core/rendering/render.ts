@@ -136,12 +136,12 @@ function renderedDrafts(
   return readMessages(view, 'renderView', () => {
     if (typeof options !== 'object' || options === null)
       throw invalid('renderView: options must be an object')
-    if (typeof options.provider !== 'string') throw invalid('renderView: options.provider must be a text')
+    if (typeof options.provider !== 'string') throw invalid('renderView: options.provider must be a string')
     if (options.summaryPlace !== undefined && !SUMMARY_PLACES.includes(options.summaryPlace))
       throw invalid(`renderView: options.summaryPlace must be one of ${SUMMARY_PLACES.join(', ')}`)
     const { alsoReads = [], resizeImage } = options
     if (!Array.isArray(alsoReads) || alsoReads.some((name) => typeof name !== 'string'))
-      throw invalid('renderView: options.alsoReads must be a list of texts')
+      throw invalid('renderView: options.alsoReads must be an array of strings')
     if (resizeImage !== undefined && typeof resizeImage !== 'function')
       throw invalid('renderView: options.resizeImage must be a function')
     const profile = providerProfile(options.provider)
@@ -166,7 +166,7 @@ function renderedDrafts(
     const paired =
       options.toolUse === 'text'
         ? toolUseAsText(arranged, note)
-        : withDividedCalls(arranged, profile.mostCalls, note)
+        : withDividedCalls(arranged, profile.maxCalls, note)
     const responses = responsesOf(view)
     const spoken = view.findLast(({ role, kind }) => role !== 'system' || kind !== 'message')?.id
     const settled = settleReasoning(paired, profile, responses, note)

@@ -147,8 +147,8 @@ function readToolUse(
   for (const { result: place, duplicateOf } of orphans) {
     if (duplicateOf === undefined) continue
     const [first, result] = [callAt(duplicateOf).result, resultAt(place)]
-    const mayBeAnothers = rules.afterHidden.has(drafts[result.row]!.id)
-    if (mayBeAnothers && first !== undefined && contentOf(first) !== contentOf(result)) continue
+    const mayBelongElsewhere = rules.afterHidden.has(drafts[result.row]!.id)
+    if (mayBelongElsewhere && first !== undefined && contentOf(first) !== contentOf(result)) continue
     result.fate = 'duplicate'
   }
   const waitingRow = rules.keepWaiting ? findLastSpeaker(drafts, slots) : -1
@@ -181,10 +181,10 @@ function findLastSpeaker(drafts: readonly Draft[], slots: ToolWork['slots']): nu
 function rankParts(drafts: readonly Draft[], slots: ToolWork['slots']): number[] {
   let next = 0
   return drafts.map(({ message, parts }, row) => {
-    const ridesAlong = message.role === 'tool' && slots[row]!.some((slot) => slot?.kind === 'result')
+    const isAmongResults = message.role === 'tool' && slots[row]!.some((slot) => slot?.kind === 'result')
     for (const [index, part] of parts.entries()) {
       const slot = slots[row]![index]
-      if (part.type === 'provider' && ridesAlong) continue
+      if (part.type === 'provider' && isAmongResults) continue
       if (slot?.kind === 'result') {
         if (slot.fate === 'duplicate') continue
         slot.rank = next
@@ -407,30 +407,29 @@ export function withoutPartedUse(drafts: readonly Draft[], note: Note): readonly
  */
 export function withDividedCalls(
   drafts: readonly Draft[],
-  mostCalls: number | undefined,
+  maxCalls: number | undefined,
   note: Note,
 ): readonly Draft[] {
-  if (mostCalls === undefined || !drafts.some((draft) => callsOf(draft.parts).length > mostCalls))
-    return drafts
+  if (maxCalls === undefined || !drafts.some((draft) => callsOf(draft.parts).length > maxCalls)) return drafts
   const divided: Draft[] = []
   for (let at = 0; at < drafts.length; at++) {
     const draft = drafts[at]!
-    if (callsOf(draft.parts).length <= mostCalls) {
+    if (callsOf(draft.parts).length <= maxCalls) {
       divided.push(draft)
       continue
     }
     let next = at + 1
     while (drafts[next]?.message.role === 'tool') next++
-    for (const part of dividedUse(draft, drafts.slice(at + 1, next), mostCalls)) divided.push(part)
+    for (const part of dividedUse(draft, drafts.slice(at + 1, next), maxCalls)) divided.push(part)
     note({ kind: 'calls-divided', messageId: draft.id })
     at = next - 1
   }
   return divided
 }
 
-/** Divides a message with calls, and the messages with their results, into groups of at most `mostCalls` calls. */
-function dividedUse(draft: Draft, results: readonly Draft[], mostCalls: number): Draft[] {
-  const groups = partsInGroups(draft.parts, mostCalls)
+/** Divides a message with calls, and the messages with their results, into groups of at most `maxCalls` calls. */
+function dividedUse(draft: Draft, results: readonly Draft[], maxCalls: number): Draft[] {
+  const groups = partsInGroups(draft.parts, maxCalls)
   // Ids may repeat, but results are in the order of the calls.
   const groupsOf = new Map<string, number[]>()
   for (const [group, parts] of groups.entries())
@@ -455,11 +454,11 @@ function dividedUse(draft: Draft, results: readonly Draft[], mostCalls: number):
 }
 
 /** Returns the parts of a message in groups; each group except the last ends with its last call. */
-function partsInGroups(parts: readonly Part[], mostCalls: number): Part[][] {
+function partsInGroups(parts: readonly Part[], maxCalls: number): Part[][] {
   const groups: Part[][] = [[]]
   let calls = 0
   for (const part of parts) {
-    if (isApplicationCall(part) && calls++ === mostCalls) {
+    if (isApplicationCall(part) && calls++ === maxCalls) {
       groups.push([])
       calls = 1
     }

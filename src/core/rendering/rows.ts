@@ -12,8 +12,8 @@ import {
   framed,
   type InsertedRole,
   type InsertedRowOptions,
-  mannerOf,
   SUMMARY_SEPARATOR,
+  summaryStyleOf,
 } from './summary-heading.ts'
 
 /**
@@ -26,7 +26,7 @@ export function presentRows(
   options: RowOptions,
   note: Note,
 ): readonly Draft[] {
-  const { place, role } = mannerOf(options)
+  const { place, role } = summaryStyleOf(options)
   // The provider ignores everything before its own block, so nothing is moved there.
   const isInline = place === 'inline' || beginsWithBlock(view, blockReader(options))
   const parted = isInline ? undefined : partSummaries(view)
@@ -83,7 +83,7 @@ function presentInPlace(
       if (block !== undefined && block.text === undefined)
         note({ kind: 'block-unreadable', messageId: row.id })
       const shown = block === undefined ? row : { ...row, content: block.text ?? UNREADABLE_SUMMARY }
-      const role = allowedRole(mannerOf(options).role, profile)
+      const role = allowedRole(summaryStyleOf(options).role, profile)
       drafts.push(draftOf(row.id, presentSummary(shown, role, options)))
     } else drafts.push(draftOf(row.id, presentMarker(row, profile, options)))
   }

@@ -88,7 +88,7 @@ function wholeCall(
 /** A step of a path such as `$.list[0].name` or `$['a key']`. */
 const STEP = /\['([^']*)'\]|\["([^"]*)"\]|\[(\d{1,6})\]|([^.[\]$]+)/g
 /** The most steps of a path; deeper values are not valid JSON of a message. */
-const MOST_STEPS = 100
+const MAX_PATH_STEPS = 100
 
 type Holder = { [key: string]: Json }
 
@@ -101,7 +101,7 @@ function add(root: Holder, piece: JsonObject): void {
     index === undefined ? (quoted ?? doubly ?? name!) : Number(index),
   )
   const last = steps.pop()
-  if (last === undefined || steps.length > MOST_STEPS || [...steps, last].includes('__proto__')) return
+  if (last === undefined || steps.length > MAX_PATH_STEPS || [...steps, last].includes('__proto__')) return
   let holder = root
   for (const [at, step] of steps.entries()) {
     const inner = holder[step]

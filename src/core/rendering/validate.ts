@@ -22,32 +22,30 @@ const SENTENCES = {
   UNANSWERED_CALL: 'A tool call has no result.',
   RESULT_WITHOUT_CALL: 'A tool result has no call before it.',
   DUPLICATE_RESULT: 'A tool call has a second result.',
-  RESULT_NOT_AFTER_CALL: 'A tool result is not directly after the message with its call.',
-  RESULT_ORDER: 'Tool results are not in the order of their calls.',
-  REPEATED_CALL_ID: 'Two tool calls have the same id, which this provider refuses.',
-  MALFORMED_CALL_ID: 'The id of a tool call has a form this provider refuses.',
-  MISPLACED_PART: 'A message holds a part that does not belong to its role.',
+  RESULT_NOT_AFTER_CALL: "A tool result doesn't directly follow the message with its call.",
+  RESULT_ORDER: "Tool results aren't in the order of their calls.",
+  REPEATED_CALL_ID: 'Two tool calls have the same id, which this provider rejects.',
+  MALFORMED_CALL_ID: 'The id of a tool call has a form that this provider rejects.',
+  MISPLACED_PART: "A message contains a part that its role doesn't allow.",
   EMPTY_MESSAGE: 'A message is empty.',
-  EMPTY_TEXT: 'A message holds an empty text, which this provider refuses.',
-  ORPHAN_REASONING: 'A message holds reasoning and nothing else.',
-  ADJACENT_SAME_ROLE: 'Two consecutive messages have the same side, which this provider refuses.',
-  USER_AFTER_RESULTS:
-    'A user message follows tool results without an assistant message between, which this provider refuses.',
-  FIRST_NOT_USER: "The first message is not the user's, which this provider refuses.",
-  SYSTEM_INSIDE: 'A system message comes after other messages, which this provider refuses.',
-  UNPAIRED_SURROGATE: 'A text holds half a pair of surrogates, such as half an emoji.',
-  INPUT_NOT_OBJECT: 'The input of a tool call is not an object.',
+  EMPTY_TEXT: 'A message contains an empty text, which this provider rejects.',
+  ORPHAN_REASONING: 'A message contains only reasoning.',
+  ADJACENT_SAME_ROLE: 'Two consecutive messages are from the same side, which this provider rejects.',
+  USER_AFTER_RESULTS: 'A user message directly follows tool results, which this provider rejects.',
+  FIRST_NOT_USER: "The first message isn't the user's, which this provider rejects.",
+  SYSTEM_INSIDE: 'A system message comes after other messages, which this provider rejects.',
+  UNPAIRED_SURROGATE: 'A text contains a lone surrogate, such as half an emoji.',
+  INPUT_NOT_OBJECT: "The input of a tool call isn't an object.",
   INPUT_TOO_LONG: 'The input of a tool call is longer than this provider accepts.',
-  MALFORMED_TOOL_NAME: 'The name of a tool has a form this provider refuses.',
-  FORMER_CACHE_MARK: 'A message that is not the newest holds a cache mark, of which a request may have few.',
-  UNREADABLE_MEDIA: 'A message holds an image or a file that this provider cannot read or load.',
-  WRONG_MEDIA_TYPE: 'An image is of another media type than is stated.',
-  REPEATED_NUMBER: 'A message holds an item id or a signature that an earlier message has.',
-  PARTED_HOSTED_USE: "A call of a provider's own tool has no result, or a result no call.",
-  REASONING_NOT_FIRST: 'A message with a tool call holds signed reasoning after other content.',
-  REASONING_AT_END: 'A message ends in signed reasoning.',
-  SPACE_AT_END:
-    'The last message is from the assistant and ends in white space, which this provider refuses.',
+  MALFORMED_TOOL_NAME: 'The name of a tool has a form that this provider rejects.',
+  FORMER_CACHE_MARK: 'A message before the newest has a cache mark; a request may have only a few.',
+  UNREADABLE_MEDIA: "A message contains an image or a file that this provider can't read or load.",
+  WRONG_MEDIA_TYPE: 'The media type of an image differs from the stated one.',
+  REPEATED_NUMBER: 'A message contains an item id or a signature that an earlier message already has.',
+  PARTED_HOSTED_USE: 'A call of a server tool has no result, or a result has no call.',
+  REASONING_NOT_FIRST: 'A message with a tool call has signed reasoning after other content.',
+  REASONING_AT_END: 'A message ends with signed reasoning.',
+  SPACE_AT_END: 'The last message is from the assistant and ends in whitespace, which this provider rejects.',
 } as const
 
 /** The code of a problem of a history. */
@@ -78,7 +76,7 @@ export function validateHistory(messages: readonly Message[], provider?: string)
       ...findToolProblems(messages),
       ...findIdProblems(messages, profile),
       ...findTurnProblems(messages, profile, provider),
-      ...findMends(messages, profile, provider),
+      ...findRepairs(messages, profile, provider),
     ]
     return found.sort((a, b) => a.index - b.index)
   })
@@ -104,7 +102,7 @@ const PROBLEM_OF: { readonly [K in MendKind]?: ProblemCode } = {
   'space-trimmed': 'SPACE_AT_END',
 }
 
-function findMends(
+function findRepairs(
   messages: readonly Message[],
   profile: ProviderProfile,
   provider: string | undefined,
@@ -209,9 +207,9 @@ function findResultRuns(messages: readonly Message[]): (ResultRun | undefined)[]
   let unbroken = false
   for (const [index, { role, content }] of messages.entries()) {
     const parts = partsOf({ content })
-    const goesAlong = (part: Part): boolean =>
+    const isResultLike = (part: Part): boolean =>
       part.type === 'tool-result' || (part.type === 'provider' && role === 'tool')
-    const firstOther = parts.findIndex((part) => !goesAlong(part))
+    const firstOther = parts.findIndex((part) => !isResultLike(part))
     const leading = firstOther === -1 ? parts.length : firstOther
     const hasResults = parts.some((part, place) => place < leading && part.type === 'tool-result')
     const begins = hasResults && (role === 'tool' || role === 'user')

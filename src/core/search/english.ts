@@ -145,5 +145,5 @@ export const ASKS_TIME =
   /\b(?:when|what (?:time|date|day|month|year)|which (?:date|day|month|year)|how long ago|since when|how long)\b|什么时候|何时|几号|いつ|언제/i
 
 /** A question about something that the assistant wrote. */
-export const YOUR_ANSWER =
+export const ABOUT_OWN_ANSWER =
   /\b(?:(?:did|have|had|were|was) you|you (?:told|gave|recommended|suggested|mentioned|said|provided|listed|explained|wrote|proposed)|your (?:answer|suggestion|recommendation|list|plan|reply))\b/i

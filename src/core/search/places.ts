@@ -29,7 +29,7 @@ export interface PlaceOrder {
 }
 
 /** The most rows whose neighbors are considered; the others are ordered by their own words. */
-const MOST_COMPARED = 150
+const MAX_COMPARED_ROWS = 150
 /** The weight of neighbors' words before the texts are known. */
 const SHARES: readonly (readonly [distance: number, share: number])[] = [
   [0, 1],
@@ -44,10 +44,10 @@ const NEAR = 0.5
 const GAP = 6
 
 /**
- * Orders rows, the most promising first and newest first among equals. With `withNeighbours`, rows without words are included if they are
+ * Orders rows, the most promising first and newest first among equals. With `withNeighbors`, rows without words are included if they are
  * next to rows with words.
  */
-export function orderPlaces(words: readonly WordPlaces[], withNeighbours: boolean): PlaceOrder {
+export function orderPlaces(words: readonly WordPlaces[], withNeighbors: boolean): PlaceOrder {
   const table = new RowTable(words)
   const { rows, own } = table
   const first = new Float64Array(rows.length)
@@ -56,7 +56,7 @@ export function orderPlaces(words: readonly WordPlaces[], withNeighbours: boolea
     first[at] =
       own[at]! + (isMessage(row) ? NEAR * Math.max(table.valueOf(row - 2), table.valueOf(row + 2)) : 0)
   }
-  const least = rows.length <= MOST_COMPARED ? 0 : first.toSorted()[rows.length - MOST_COMPARED]!
+  const least = rows.length <= MAX_COMPARED_ROWS ? 0 : first.toSorted()[rows.length - MAX_COMPARED_ROWS]!
   const compared = new Set<number>()
   for (let at = 0; at < rows.length; at++) {
     if (first[at]! < least) continue
@@ -64,7 +64,7 @@ export function orderPlaces(words: readonly WordPlaces[], withNeighbours: boolea
     compared.add(row)
     if (!isMessage(row)) continue
     for (const [distance] of SHARES)
-      if (table.has(row + distance) || (withNeighbours && table.isPlace(row + distance)))
+      if (table.has(row + distance) || (withNeighbors && table.isPlace(row + distance)))
         compared.add(row + distance)
   }
   const best = sortedRows([...compared], (row) => table.scoreOf(row))

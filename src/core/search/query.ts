@@ -1,4 +1,4 @@
-import { ASKS_TIME, GENERAL_WORDS, MEANINGS, YOUR_ANSWER } from './english.ts'
+import { ABOUT_OWN_ANSWER, ASKS_TIME, GENERAL_WORDS, MEANINGS } from './english.ts'
 import { wordsOf } from './words.ts'
 
 /** The content of a question, in words of the index. */
@@ -81,7 +81,7 @@ function namesOf(text: string): string[] {
 }
 
 function roleOf(text: string): { readonly asksRole?: 'user' | 'assistant' } {
-  if (YOUR_ANSWER.test(text)) return { asksRole: 'assistant' }
+  if (ABOUT_OWN_ANSWER.test(text)) return { asksRole: 'assistant' }
   return /\b(?:I|my|mine|me)\b/.test(text) ? { asksRole: 'user' } : {}
 }
 

@@ -13,7 +13,7 @@ export type Candidate = {
   readonly role: Role
   /** The speaker, as `speakerOf` returns it. */
   readonly speaker?: string
-  /** Whether it ends with a question (`asksSomething`). */
+  /** Whether it ends with a question (`endsInQuestion`). */
   readonly isQuestion: boolean
   /** Milliseconds since 1970. */
   readonly createdAt: number
@@ -78,17 +78,17 @@ export function rank<Row extends Candidate>(
   collection: Collection,
 ): Ranked<Row>[] {
   if (query.words.length === 0 || rows.length === 0) return []
-  const asked = askedSpeakers(query, rows)
+  const asked = requestedSpeakers(query, rows)
   const weights = weightsOf(query, asked.words, collection)
   const indexes = new Map(query.words.map(({ word }, index) => [word, index]))
   const length = rows.reduce((sum, { words }) => sum + words.length, 0) / rows.length
   const matches = rows.map((row) => matchesOf(row, indexes, length))
-  const neighbours = neighboursOf(rows)
+  const neighbors = neighborsOf(rows)
 
   const scored = rows.map((row, at) => {
     const { counts } = matches[at]!
-    const near = neighbours[at]!.map((other) => (other === -1 ? undefined : matches[other]!.counts))
-    const shares = sharesOf(rows, neighbours[at]!)
+    const near = neighbors[at]!.map((other) => (other === -1 ? undefined : matches[other]!.counts))
+    const shares = sharesOf(rows, neighbors[at]!)
     let score = 0
     for (let i = 0; i < weights.length; i++) {
       let sum = counts[i]!
@@ -108,13 +108,13 @@ export function rank<Row extends Candidate>(
 }
 
 /** The speakers named in the query and the words of their names, or the role of a named speaker. */
-type Asked = {
+type RequestedSpeakers = {
   readonly speakers: ReadonlySet<string>
   readonly words: ReadonlySet<string>
   readonly role: Role | undefined
 }
 
-function askedSpeakers(query: SearchQuery, rows: readonly Candidate[]): Asked {
+function requestedSpeakers(query: SearchQuery, rows: readonly Candidate[]): RequestedSpeakers {
   const words = new Set(query.words.map(({ word }) => word))
   const speakers = new Set<string>()
   const names = new Set<string>()
@@ -182,7 +182,7 @@ function matchesOf(
 const DISTANCES = [-1, 1, -2, 2]
 
 /** Returns the indexes of each row's neighbors, or -1 if a neighbor is not among the rows. */
-function neighboursOf(rows: readonly Candidate[]): number[][] {
+function neighborsOf(rows: readonly Candidate[]): number[][] {
   const sessions = new Map<string | number, Map<number, number>>()
   rows.forEach(({ session, position }, index) => {
     if (position === undefined) return
@@ -197,9 +197,9 @@ function neighboursOf(rows: readonly Candidate[]): number[][] {
 }
 
 /** Returns the weight of a word in each neighbor. */
-function sharesOf(rows: readonly Candidate[], neighbours: readonly number[]): number[] {
+function sharesOf(rows: readonly Candidate[], neighbors: readonly number[]): number[] {
   return DISTANCES.map((distance, n) => {
-    const other = rows[neighbours[n]!]
+    const other = rows[neighbors[n]!]
     if (other === undefined) return 0
     if (distance === -1) return other.isQuestion ? WEIGHTS.afterQuestion : WEIGHTS.before
     return distance === 1 ? WEIGHTS.after : distance === -2 ? WEIGHTS.farBefore : WEIGHTS.farAfter
@@ -232,7 +232,7 @@ function hasPhrase(words: readonly string[], phrase: readonly string[]): boolean
 }
 
 /** Returns the score of other signs in a row's favor: its speaker, its role, its date, a time in it. */
-function signsOf(row: Candidate, query: SearchQuery, asked: Asked): number {
+function signsOf(row: Candidate, query: SearchQuery, asked: RequestedSpeakers): number {
   let factor = 1
   if (row.speaker !== undefined && asked.speakers.has(row.speaker)) factor += WEIGHTS.speaker
   if (row.role === asked.role) factor += WEIGHTS.speaker
@@ -269,7 +269,7 @@ export function speakerOf(text: string, name?: unknown): string | undefined {
 }
 
 /** Returns whether a text ends with a question. */
-export function asksSomething(text: string): boolean {
+export function endsInQuestion(text: string): boolean {
   return /[?？]$/.test(text.slice(-200).trimEnd())
 }
 
@@ -286,13 +286,13 @@ export function candidateOf(
     ...place,
     role,
     ...(speaker !== undefined && { speaker }),
-    isQuestion: asksSomething(text),
+    isQuestion: endsInQuestion(text),
     words,
   }
 }
 
 /** Returns the words by which `rank` distinguishes rows, each on its own. */
-export function tellingWords(query: SearchQuery): Map<string, string> {
+export function distinctiveWords(query: SearchQuery): Map<string, string> {
   const words = new Set(query.words.map(({ word }) => word))
   for (const word of query.phrases.flat()) words.add(word)
   for (const word of query.names) words.add(word)

@@ -6,7 +6,7 @@ import { IRREGULAR, STOP_WORDS } from './english.ts'
 import { stemOf } from './stem.ts'
 
 /** The longest indexed word, in UTF-16 units. */
-const MAX_WORD = 40
+const MAX_WORD_LENGTH = 40
 /**
  * A run of letters and digits with more parts is a hash, of which only the whole is indexed. A path with more names is read in pieces.
  */
@@ -14,7 +14,7 @@ const [MAX_PARTS, MAX_NAMES] = [6, 32]
 /** Consecutive combining marks beyond eight are ignored: sorting them takes quadratic time. */
 const MARKS = /(\p{M}{8})\p{M}+/gu
 /** The most words whose stems are cached. */
-const MAX_KEPT = 50_000
+const MAX_CACHED = 50_000
 
 /** Receives a word of the index and its place in the text. */
 export type FoundWord = (word: string, start: number, end: number) => void
@@ -33,7 +33,7 @@ export function wordsOf(text: string): string[] {
 }
 
 /** The most distinct words of one text in the index: a text of many megabytes must not exhaust the memory. */
-const MOST_DISTINCT = 1_000_000
+const MAX_DISTINCT_WORDS = 1_000_000
 
 /**
  * Returns the distinct words of a text, as the index stores them: in the order of their first places, up to a million. Pauses after every
@@ -42,13 +42,13 @@ const MOST_DISTINCT = 1_000_000
 export function* distinctWordsOf(text: string): Generator<void, string[]> {
   const words = new Set<string>()
   yield* readWords(text, (word) => {
-    if (words.size < MOST_DISTINCT) words.add(word)
+    if (words.size < MAX_DISTINCT_WORDS) words.add(word)
   })
   return [...words]
 }
 
 /** The longest piece between two spaces whose words are cached, in UTF-16 units. */
-const MAX_PIECE = 48
+const MAX_CACHED_PIECE_LENGTH = 48
 
 type PieceWords = readonly (readonly [word: string, start: number, end: number])[]
 
@@ -78,7 +78,7 @@ function* readWords(text: string, found: FoundWord): Generator<void> {
       yield
       pausedAt = start
     }
-    if (end - start > MAX_PIECE) {
+    if (end - start > MAX_CACHED_PIECE_LENGTH) {
       yield* readPiece(text, start, end, found)
       pausedAt = Math.max(pausedAt, end - UNITS_AT_ONCE)
     } else
@@ -91,7 +91,7 @@ function wordsOfPiece(piece: string): PieceWords {
   const known = pieces.get(piece)
   if (known !== undefined) return known
   const words = collected((found) => readPiece(piece, 0, piece.length, found))
-  if (pieces.size >= MAX_KEPT) pieces.clear()
+  if (pieces.size >= MAX_CACHED) pieces.clear()
   pieces.set(copyOf(piece), words)
   return words
 }
@@ -180,7 +180,7 @@ function* readNames(text: string, from: number, firstEnd: number, found: FoundWo
   while (true) {
     const run = text.slice(start, end)
     let name: string
-    if (run.length > MAX_PIECE) {
+    if (run.length > MAX_CACHED_PIECE_LENGTH) {
       yield* readRun(text, start, end, found)
       name = plainOf(run)
     } else {
@@ -215,7 +215,7 @@ function nameOf(run: string): Name {
   if (known !== undefined) return known
   const words = collected((found) => readRun(run, 0, run.length, found))
   const name = { words, plain: copyOf(plainOf(run)) }
-  if (names.size >= MAX_KEPT) names.clear()
+  if (names.size >= MAX_CACHED) names.clear()
   names.set(copyOf(run), name)
   return name
 }
@@ -224,12 +224,15 @@ function nameOf(run: string): Name {
 function joined(before: string, name: string): string {
   const between = /\d$/.test(before) && /^\d/.test(name) ? '_' : ''
   const whole = before + between + name
-  return whole.length <= MAX_WORD ? whole : whole.slice(codePointStart(whole, whole.length - MAX_WORD))
+  return whole.length <= MAX_WORD_LENGTH
+    ? whole
+    : whole.slice(codePointStart(whole, whole.length - MAX_WORD_LENGTH))
 }
 
 /** Removes `_` and apostrophes, so that spellings match: `user_name`, `userName`, `user-name`. */
 function plainOf(run: string): string {
-  const short = run.length > 4 * MAX_WORD ? run.slice(0, codePointStart(run, 4 * MAX_WORD)) : run
+  const short =
+    run.length > 4 * MAX_WORD_LENGTH ? run.slice(0, codePointStart(run, 4 * MAX_WORD_LENGTH)) : run
   return lettersOf(short).join('')
 }
 
@@ -261,7 +264,7 @@ const NOT_ASCII = /\P{ASCII}/u
 
 function* readRun(text: string, start: number, end: number, found: FoundWord): Generator<void> {
   const run = text.slice(start, end)
-  if (end - start <= MAX_WORD) {
+  if (end - start <= MAX_WORD_LENGTH) {
     const known = simple.get(run)
     if (known !== undefined) {
       if (known !== '') found(known, start, end)
@@ -318,7 +321,7 @@ const PARTS = /\p{Lu}+(?!\p{Ll})|\p{Lu}?[\p{Ll}\p{Lt}\p{Lm}\p{Lo}]+|\p{N}+/gu
 /** Reads a word, or an identifier with its parts. */
 function readSpaced(run: string, start: number, found: FoundWord): void {
   const end = start + run.length
-  if (run.length > 4 * MAX_WORD) {
+  if (run.length > 4 * MAX_WORD_LENGTH) {
     foundWhole(plainOf(run), start, end, found)
     return
   }
@@ -344,7 +347,7 @@ function readSpaced(run: string, start: number, found: FoundWord): void {
     }
   }
   foundWhole(whole, start, end, found)
-  if (parts.length === 1 && run.length <= MAX_WORD) keep(simple, run, indexWord(whole))
+  if (parts.length === 1 && run.length <= MAX_WORD_LENGTH) keep(simple, run, indexWord(whole))
 }
 
 /** Removes an English ending (`Anna's`), a French beginning (`l'amour`), and other apostrophes. */
@@ -394,7 +397,7 @@ function folded(run: string): string {
 const [simple, stems] = [new Map<string, string>(), new Map<string, string>()]
 
 function keep(kept: Map<string, string>, word: string, stem: string): void {
-  if (kept.size >= MAX_KEPT) kept.clear()
+  if (kept.size >= MAX_CACHED) kept.clear()
   kept.set(copyOf(word), copyOf(stem))
 }
 
@@ -408,8 +411,8 @@ function indexWord(word: string): string {
   const known = stems.get(word)
   if (known !== undefined) return known
   const stem = STOP_WORDS.has(word) ? '' : baseOf(IRREGULAR.get(word) ?? word)
-  const short = stem.length > MAX_WORD ? stem.slice(0, codePointStart(stem, MAX_WORD)) : stem
-  if (word.length <= MAX_WORD) keep(stems, word, short)
+  const short = stem.length > MAX_WORD_LENGTH ? stem.slice(0, codePointStart(stem, MAX_WORD_LENGTH)) : stem
+  if (word.length <= MAX_WORD_LENGTH) keep(stems, word, short)
   return short
 }
 
@@ -428,10 +431,11 @@ function baseOf(word: string): string {
  * encoded data.
  */
 export function searchedText(message: Pick<Message, 'content'>): string {
-  return partsOf(message)
-    .map(partText)
-    .filter((text) => text !== '')
-    .join('\n')
+  return joinFilled(partsOf(message).map(partText))
+}
+
+function joinFilled(texts: readonly string[]): string {
+  return texts.filter((text) => text !== '').join('\n')
 }
 
 /** The searched text of a row: the first `own` units are the speaker's own words, the rest is content that a user attached. */
@@ -457,8 +461,8 @@ export function searchedRow({
         if (by !== 'client') (by === 'user' ? own : attached).push(found)
       }
     }
-  const words = own.filter((text) => text !== '').join('\n')
-  return { text: [words, ...attached].filter((text) => text !== '').join('\n'), own: words.length }
+  const words = joinFilled(own)
+  return { text: joinFilled([words, ...attached]), own: words.length }
 }
 
 function partText(part: Part): string {
@@ -488,10 +492,7 @@ function outputOf(output: ToolResultOutput): string {
     case 'error-json':
       return jsonText(output.value)
     case 'content':
-      return output.value
-        .map(partText)
-        .filter((text) => text !== '')
-        .join('\n')
+      return joinFilled(output.value.map(partText))
   }
 }
 

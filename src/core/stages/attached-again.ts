@@ -20,7 +20,7 @@ function attachedAgainText(name: string): string {
 }
 
 /** The length of an opening and an end mark: no message with an attachment is shorter. */
-const SHORTEST_MARKS =
+const MIN_ATTACHMENT =
   '[file data-000000000000000000000000 "a"]\n\n[end of file data-000000000000000000000000]'
 
 /** A user's text that contains files, or an image or file, that shows its original. */
@@ -63,13 +63,13 @@ type AttachedAgain = {
 }
 
 /** The most rows with images and files that are compared, newest first, because their bytes must be read. */
-const MOST_MEDIA_ROWS = 50
+const MAX_MEDIA_ROWS = 50
 
 /** Returns the rows that may contain attachments; an empty list if there are fewer than two. */
 export function attachmentRows(view: View): readonly ViewRow[] {
-  const least = view.estimator.measureText(SHORTEST_MARKS)
+  const least = view.estimator.measureText(MIN_ATTACHMENT)
   const spoken = view.rows.filter(({ kind, role, speaks }) => kind === 'message' && role === 'user' && speaks)
-  const withMedia = new Set(spoken.filter(({ sizes }) => sizes.media > 0).slice(-MOST_MEDIA_ROWS))
+  const withMedia = new Set(spoken.filter(({ sizes }) => sizes.media > 0).slice(-MAX_MEDIA_ROWS))
   const rows = spoken.filter(
     (row) => withMedia.has(row) || (row.sizes.media === 0 && row.sizes.text >= least),
   )
@@ -146,14 +146,14 @@ function attachedIn(text: string, estimator: Estimator): Attached {
 }
 
 /** The longest file name in a reference, in UTF-16 units. */
-const LONGEST_NAME = 300
+const MAX_FILE_NAME_LENGTH = 300
 
 function attachedAs(content: ImagePart | FilePart, estimator: Estimator): Attached {
   const { type, mediaType = 'image' } = content
   const data = type === 'image' ? content.image : content.data
   const filename = type === 'file' ? content.filename : undefined
   const hash = createHash('sha256').update(data).digest('base64url')
-  const name = filename === undefined ? mediaType : JSON.stringify(filename.slice(0, LONGEST_NAME))
+  const name = filename === undefined ? mediaType : JSON.stringify(filename.slice(0, MAX_FILE_NAME_LENGTH))
   const sizes = measurePart(content, estimator)
   const copy = {
     file: `${type}\n${mediaType}\n${typeof data}\n${hash}`,

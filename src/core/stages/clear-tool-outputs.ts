@@ -169,7 +169,7 @@ export const clearToolResultsShape = {
       z.string().min(1),
       z.custom<Exclude<Placeholder, string>>(
         (value) => typeof value === 'function',
-        'must be a text or a function',
+        'must be a string or a function',
       ),
     ])
     .optional(),

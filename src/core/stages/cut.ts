@@ -21,7 +21,7 @@ import type { PlanningStage, StageContext } from './stage.ts'
 export const CUT_ENDING = '... [TRUNCATED]'
 
 /** The shortest cut content, in tokens (about 200 characters). */
-const SHORTEST_TOKENS = 50
+const MIN_CUT_TOKENS = 50
 
 /** A text that can be cut: the original, whatever is shown in its place. */
 type Cuttable = {
@@ -94,7 +94,7 @@ function tokensCut(view: View, groups: readonly CuttableGroup[], level: number):
 }
 
 function shortestUnits({ unitsPerToken = 1 }: Estimator): number {
-  return SHORTEST_TOKENS * unitsPerToken
+  return MIN_CUT_TOKENS * unitsPerToken
 }
 
 function cuttableRows(view: View): ViewRow[] {

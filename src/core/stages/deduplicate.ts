@@ -30,15 +30,15 @@ function deduplicatedText(path: string): string {
 }
 
 /** The longest text that may be a remark instead of a file, in characters. */
-const LONGEST_REMARK = 600
+const MAX_REMARK_LENGTH = 600
 
 /** The shortest output that a tool may have cut, in characters. */
-const SHORTEST_CUT = 1_000
+const MIN_CUT_LENGTH = 1_000
 /**
  * A later read with at least this share of an earlier read's length is the same file without further checks: edits make a file slightly
  * shorter.
  */
-const LEAST_LENGTH = 0.9
+const MIN_LENGTH_RATIO = 0.9
 
 /** Short outputs that are not a file: it doesn't exist, or has not changed since it was shown. */
 const REMARK =
@@ -200,13 +200,13 @@ function canReplace(later: FileRead, read: FileRead, writes: Writes): boolean {
  * notice, unless the file was written in between; a few words without common lines are another kind of output.
  */
 function isSameFile(later: FileRead, read: FileRead, writes: Writes): boolean {
-  if (later.result.units >= LEAST_LENGTH * read.result.units) return true
+  if (later.result.units >= MIN_LENGTH_RATIO * read.result.units) return true
   const text = later.text.trimEnd()
   if (read.text.startsWith(text)) {
     const isWritten = (at: number): boolean => at > read.index && at < later.index
-    return text.length < SHORTEST_CUT || (writes.get(normalizePath(read.path))?.some(isWritten) ?? false)
+    return text.length < MIN_CUT_LENGTH || (writes.get(normalizePath(read.path))?.some(isWritten) ?? false)
   }
-  if (text.length > LONGEST_REMARK) return true
+  if (text.length > MAX_REMARK_LENGTH) return true
   const lines = bareLines(text)
   const known = knownLinesOf(read)
   return lines.filter((line) => known.has(line)).length * 2 >= lines.length
@@ -349,7 +349,7 @@ function withShownRange(read: Candidate, { contentOf }: StageContext): FileRead[
 function showsFile(output: ToolResultOutput): boolean {
   const text = outputText(output)
   if (text.trim() === '') return false
-  if (text.length <= LONGEST_REMARK && REMARK.test(text)) return false
+  if (text.length <= MAX_REMARK_LENGTH && REMARK.test(text)) return false
   return outcomeOf({ toolName: 'read' }, output) !== 'failed'
 }
 

@@ -16,7 +16,7 @@ export const FAN_OUT = 4
 /** The default share of the target for the kept tail; the summaries need room too. */
 const TAIL_SHARE = 0.3
 /** The most rounds of one run; each adds at least one level or batch. */
-const MOST_ROUNDS = 32
+const MAX_ROUNDS = 32
 
 const optionsSchema = z.strictObject({
   /** The minimum tokens of a chunk that becomes a summary. Default 20,000. */
@@ -51,7 +51,7 @@ export function hierarchicalSummaries(
   const checked = check(optionsSchema, options, what)
   return {
     name: 'hierarchical_summaries',
-    rounds: MOST_ROUNDS,
+    rounds: MAX_ROUNDS,
     reads: (view) => view.rows.filter(({ kind }) => kind === 'summary'),
     summaries: (view, context) => {
       const leaves = leafTasks(view, context, checked)

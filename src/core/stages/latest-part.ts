@@ -5,7 +5,7 @@ import type { ViewRow } from '../model/view-row.ts'
 import { SizesSum, tokensOf } from '../tokens/measure.ts'
 
 /** The minimum effect of a part of a plan that is used in place of the whole. */
-export type Enough = {
+export type CompactionGoal = {
   /** The target size of the view, in tokens. */
   readonly targetTokens: number
   /** The minimum worth of a run and its minimum savings, in tokens. */
@@ -20,12 +20,12 @@ export type Enough = {
  * its first row and theirs. For models that check the content before their reasoning: the later the first change, the more reasoning
  * stays valid. All parts of a row are replaced together.
  */
-export function latestPart(view: View, plan: Plan, enough: Enough): Plan {
+export function latestPart(view: View, plan: Plan, goal: CompactionGoal): Plan {
   const first = firstIndex(view, plan.replace)
-  const chosen = newestThatAreEnough(view, plan.replace, enough)
+  const chosen = newestSufficient(view, plan.replace, goal)
   if (chosen === undefined || first === undefined) return plan
   const from = firstIndex(view, chosen)!
-  const spared = view.rows.slice(first, Math.min(from, enough.changedFrom))
+  const spared = view.rows.slice(first, Math.min(from, goal.changedFrom))
   if (!spared.some(({ hasReasoning }) => hasReasoning)) return plan
   const keys = new Set(chosen.map(({ row }) => row.key))
   const requires = plan.requires.flatMap((required) => {
@@ -44,10 +44,10 @@ function firstIndex(view: View, replace: readonly PlannedReplacement[]): number 
   }, undefined)
 }
 
-function newestThatAreEnough(
+function newestSufficient(
   view: View,
   replace: readonly PlannedReplacement[],
-  { targetTokens, minimumWorth, minimumSavings }: Enough,
+  { targetTokens, minimumWorth, minimumSavings }: CompactionGoal,
 ): PlannedReplacement[] | undefined {
   const byRow = new Map<ViewRow, PlannedReplacement[]>()
   for (const one of replace) byRow.set(one.row, [...(byRow.get(one.row) ?? []), one])
@@ -64,9 +64,9 @@ function newestThatAreEnough(
     const tokens = tokensOf(left.value, view.sent, estimator, provider)
     const saved = view.tokens - tokens
     // At most the remaining tokens are written to the prompt cache again.
-    const isEnough =
+    const isSufficient =
       tokens <= targetTokens && saved >= minimumSavings && worthOf(saved, tokens) >= minimumWorth
-    if (isEnough) return rows.size === byRow.size ? undefined : replace.filter((one) => rows.has(one.row))
+    if (isSufficient) return rows.size === byRow.size ? undefined : replace.filter((one) => rows.has(one.row))
   }
   return undefined
 }

@@ -24,7 +24,7 @@ export type MediaStageOptions = z.input<typeof optionsSchema>
 export const KEEP_RECENT_MEDIA = 3
 
 /** The longest file name in a text, in UTF-16 units. */
-const LONGEST_NAME = 200
+const MAX_FILE_NAME_LENGTH = 200
 
 /** A message part with media: an image, a file, or a tool result that contains one. */
 type Medium = { readonly row: ViewRow; readonly part: number; readonly original: Part; readonly sizes: Sizes }
@@ -165,7 +165,7 @@ const [, READ] = RECALL_TOOLS
 /** The notice depends only on the part and its place, so that a cached prefix stays valid. */
 function notice({ position }: ViewRow, item: ImagePart | FilePart): string {
   const data = item.type === 'image' ? item.image : item.data
-  const name = item.type === 'file' ? item.filename?.slice(0, LONGEST_NAME) : undefined
+  const name = item.type === 'file' ? item.filename?.slice(0, MAX_FILE_NAME_LENGTH) : undefined
   const facts = [
     `${item.type} ${item.mediaType ?? ''}`.trim(),
     ...(name === undefined ? [] : [JSON.stringify(name)]),

@@ -15,7 +15,7 @@ import {
   slidingWindowStage,
   summarizeOlderStage,
 } from './sliding-window.ts'
-import { type CompositeStage, ours, type Stage } from './stage.ts'
+import { type CompositeStage, markBuiltIn, type Stage } from './stage.ts'
 import { summarize } from './summarize.ts'
 import { truncate } from './truncate.ts'
 
@@ -29,12 +29,12 @@ const noOptions = z.strictObject({})
 /** A stage in a configuration: its name, or an object with its name and options, such as `{ stage: 'sliding_window', last: 20 }`. */
 export type StageSpec = string | { readonly stage: string; readonly [option: string]: unknown }
 
-type Maker = (options: Record<string, unknown>, what: string, depth: number) => Stage
+type StageFactory = (options: Record<string, unknown>, what: string, depth: number) => Stage
 
 /** The deepest nesting of composites in a configuration. */
-const MOST_DEPTH = 10
+const MAX_DEPTH = 10
 
-function without(stage: Stage): Maker {
+function without(stage: Stage): StageFactory {
   return (options, what) => {
     check(noOptions, options, what)
     return stage
@@ -53,7 +53,7 @@ export function compositeStage(
   options: { readonly budget?: number | undefined } = {},
   what = 'composite',
 ): CompositeStage {
-  if (!Array.isArray(stages)) throw invalid(`${what}: stages must be a list`)
+  if (!Array.isArray(stages)) throw invalid(`${what}: stages must be an array`)
   const { budget } = check(z.strictObject({ budget: budgetSchema }), options, what)
   return { name: 'composite', stages: [...stages], ...(budget !== undefined && { budget }) }
 }
@@ -65,15 +65,15 @@ const compositeSchema = z.strictObject({
 
 /** Makes a composite from a configuration; its stages have the same form. */
 function makeComposite(options: Record<string, unknown>, what: string, depth: number): Stage {
-  if (depth >= MOST_DEPTH) throw invalid(`${what}: composites are nested more than ${MOST_DEPTH} deep`)
+  if (depth >= MAX_DEPTH) throw invalid(`${what}: composites are nested more than ${MAX_DEPTH} deep`)
   const { stages, budget } = check(compositeSchema, options, what)
   const made = stages.map((spec, at) => make(spec, `${what}: stages[${at}]`, depth + 1))
   return compositeStage(made, budget === undefined ? {} : { budget }, what)
 }
 
-for (const stage of [prune, deduplicate, truncate, cut]) ours(stage)
+for (const stage of [prune, deduplicate, truncate, cut]) markBuiltIn(stage)
 
-const MAKERS: ReadonlyMap<string, Maker> = new Map<string, Maker>([
+const STAGE_FACTORIES: ReadonlyMap<string, StageFactory> = new Map<string, StageFactory>([
   ['media', (options, what) => mediaStage(options as MediaStageOptions, what)],
   ['prune', without(prune)],
   ['deduplicate', without(deduplicate)],
@@ -99,7 +99,7 @@ const MAKERS: ReadonlyMap<string, Maker> = new Map<string, Maker>([
 ])
 
 /** The names of stages in configurations. */
-export const STAGE_NAMES: readonly string[] = [...MAKERS.keys()]
+export const STAGE_NAMES: readonly string[] = [...STAGE_FACTORIES.keys()]
 
 /** Makes a stage from a configuration. Throws `INVALID_INPUT` for an unknown name or option. */
 export function createStage(spec: StageSpec, what = 'createStage'): Stage {
@@ -108,9 +108,9 @@ export function createStage(spec: StageSpec, what = 'createStage'): Stage {
 
 function make(spec: StageSpec, what: string, depth: number): Stage {
   const { stage, ...options } = typeof spec === 'string' ? { stage: spec } : spec
-  const maker = MAKERS.get(stage)
+  const maker = STAGE_FACTORIES.get(stage)
   if (maker === undefined) throw invalid(`${what}: stage must be one of ${STAGE_NAMES.join(', ')}`)
-  return ours(maker(options, what, depth))
+  return markBuiltIn(maker(options, what, depth))
 }
 
 /** Returns whether a value has the form of a stage in a configuration, whatever its name. */
@@ -134,7 +134,7 @@ export function specProblem(value: unknown): string | undefined {
 /** Returns whether a value is a stage: a name, and a function that plans. */
 export function isStage(value: unknown): value is Stage {
   try {
-    return isStageWithin(value, MOST_DEPTH)
+    return isStageWithin(value, MAX_DEPTH)
   } catch {
     return false
   }

@@ -10,9 +10,9 @@ import { coverableRuns, isWorthIt } from './summarize.ts'
 /** The maximum share of the target that is reserved for summaries. */
 const SUMMARY_SHARE = 0.5
 /** If there are several runs, a text with fewer tokens is not worth a model call. */
-const LEAST_TEXT_TOKENS = 40
+const MIN_TEXT_TOKENS = 40
 /** The most summaries that one stage requests. */
-const MOST_TEXTS = 100
+const MAX_SUMMARIES = 100
 /** Tokens around a summary: its framing as a message, a header. */
 const FRAME_TOKENS = 20
 
@@ -36,11 +36,11 @@ export const slidingWindowShape = {
 
 function windowProblem(options: WindowOptions): string | undefined {
   const { last, fitBudget, countSystem, shrinkToFit, keepNewest } = options
-  if (last !== undefined && fitBudget !== undefined) return 'last and fitBudget cannot both be given'
-  if (last === undefined && fitBudget === undefined) return 'either last or fitBudget must be given'
+  if (last !== undefined && fitBudget !== undefined) return "last and fitBudget can't be combined"
+  if (last === undefined && fitBudget === undefined) return 'last or fitBudget is required'
   if (last === undefined && (countSystem !== undefined || shrinkToFit !== undefined))
-    return 'countSystem and shrinkToFit go with last'
-  return keepNewest !== undefined && fitBudget === undefined ? 'keepNewest goes with fitBudget' : undefined
+    return 'countSystem and shrinkToFit require last'
+  return keepNewest !== undefined && fitBudget === undefined ? 'keepNewest requires fitBudget' : undefined
 }
 
 const optionsSchema = z.strictObject(slidingWindowShape).superRefine((options, context) => {
@@ -109,16 +109,15 @@ export function summaryTasks(
   const runs = coverableRuns(view, cut)
     .filter(isWorthIt)
     .map((rows, at) => ({ rows, at, tokens: view.tokensOfRows(rows) }))
-  const most = mostForTexts(view, context, runs, room)
+  const most = maxSummaryTokens(view, context, runs, room)
   // Largest first, newest first among equals.
-  const bySize = runs.toSorted((a, b) => b.tokens - a.tokens || b.at - a.at).slice(0, MOST_TEXTS)
+  const bySize = runs.toSorted((a, b) => b.tokens - a.tokens || b.at - a.at).slice(0, MAX_SUMMARIES)
   const textOf = (run: { readonly tokens: number }, sum: number, count: number): number =>
     Math.min(Math.floor((most(count) * run.tokens) / sum), Math.floor(run.tokens / 2))
   let count = 0
   let sum = 0
   for (const run of bySize) {
-    const isTooLittle =
-      count === 0 ? most(1) < 1 : textOf(run, sum + run.tokens, count + 1) < LEAST_TEXT_TOKENS
+    const isTooLittle = count === 0 ? most(1) < 1 : textOf(run, sum + run.tokens, count + 1) < MIN_TEXT_TOKENS
     if (isTooLittle) break
     count += 1
     sum += run.tokens
@@ -132,7 +131,7 @@ export function summaryTasks(
 type Run = { readonly rows: readonly ViewRow[]; readonly tokens: number }
 
 /** Returns the tokens that `count` texts may take together. */
-function mostForTexts(
+function maxSummaryTokens(
   view: View,
   { settings, limitTokens }: BareContext,
   runs: readonly Run[],
@@ -147,7 +146,7 @@ function mostForTexts(
     const { tokensPerMessage } = view.estimator
     const left = limitTokens - rest - count * tokensPerMessage
     // A single text is worthwhile even if the rest leaves too little room for any.
-    const beside = count === 1 ? Math.max(LEAST_TEXT_TOKENS, left) : left
+    const beside = count === 1 ? Math.max(MIN_TEXT_TOKENS, left) : left
     return Math.min(settings.summaryMaxTokens, share - (count - 1) * tokensPerMessage, beside)
   }
 }

@@ -10,16 +10,16 @@ import type { MediaMost, RequestMedia } from '../tokens/media-limits.ts'
  * reading every output again. The figures of other stages are computed.
  */
 
-const OURS = new WeakSet<object>()
+const BUILT_IN = new WeakSet<object>()
 
 /** Marks a stage as built-in by its function; a copy with another function is not built-in. */
-export function ours<S extends Stage>(stage: S): S {
-  if ('plan' in stage) OURS.add(stage.plan)
+export function markBuiltIn<S extends Stage>(stage: S): S {
+  if ('plan' in stage) BUILT_IN.add(stage.plan)
   return stage
 }
 
-export function isOurs(stage: Stage): boolean {
-  return 'plan' in stage && OURS.has(stage.plan)
+export function isBuiltInStage(stage: Stage): boolean {
+  return 'plan' in stage && BUILT_IN.has(stage.plan)
 }
 
 /** The images and bytes of a request, and their target and limit. */

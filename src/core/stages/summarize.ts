@@ -5,18 +5,18 @@ import { findCut, findFillingCut, keepSurvivors, keepsGroups, newestGroup } from
 import type { BareContext, SummarizingStage, SummaryTask } from './stage.ts'
 
 /** Histories of at most this many messages are not summarized. */
-export const MINIMUM_MESSAGES = 4
+export const MIN_MESSAGES = 4
 /** The minimum number of recent messages that a ratio keeps. */
-const MINIMUM_RECENT_MESSAGES = 4
+const MIN_RECENT_MESSAGES = 4
 /** The share of the messages that NeuroLink's documentation keeps. */
 export const KEEP_RECENT_RATIO = 0.3
 /** The minimum tokens of a summary that fills the rest of the target, and its share of the target if there is no rest. */
-const LEAST_SUMMARY_TOKENS = 128
-const LEAST_SUMMARY_SHARE = 0.3
+const MIN_SUMMARY_TOKENS = 128
+const MIN_SUMMARY_SHARE = 0.3
 /** The minimum tokens if the window has no room for that. */
-const FEWEST_SUMMARY_TOKENS = 64
+const MIN_TIGHT_SUMMARY_TOKENS = 64
 /** The minimum tokens of a further range between pinned messages that is worth a summary. */
-const MINIMUM_FURTHER_TOKENS = 200
+const MIN_FURTHER_TOKENS = 200
 
 /**
  * Selects the rows to summarize: the view before the kept tail, in runs between the messages that stay (pinned, system, pending calls).
@@ -27,7 +27,7 @@ const MINIMUM_FURTHER_TOKENS = 200
  */
 function planSummaries(view: View, context: BareContext): SummaryTask[] {
   const { settings } = context
-  if (view.rows.length <= MINIMUM_MESSAGES) return []
+  if (view.rows.length <= MIN_MESSAGES) return []
   // A summary for a target above the room of the window would be cut afterwards.
   const target = Math.min(context.targetTokens, context.limitTokens)
   const stays = tokensThatStay(view)
@@ -41,16 +41,16 @@ function planSummaries(view: View, context: BareContext): SummaryTask[] {
         : findFillingCut(view, Math.max(0, target - settings.summaryRoomTokens - stays))
   const tasks = coverableRuns(view, cut)
     .map((rows) => ({ rows, tokens: view.tokensOfRows(rows) }))
-    .filter(({ rows, tokens }, at) => isWorthIt(rows) && (at === 0 || tokens >= MINIMUM_FURTHER_TOKENS))
+    .filter(({ rows, tokens }, at) => isWorthIt(rows) && (at === 0 || tokens >= MIN_FURTHER_TOKENS))
   const covered = tasks.reduce((sum, { tokens }) => sum + tokens, 0)
   const framing = tasks.length * view.estimator.tokensPerMessage
   const roomBelow = (limit: number): number => ownTokens(view, limit - (view.tokens - covered) - framing)
   const rest = roomBelow(target)
   // A tail that cannot be split may exceed the target; the rows before it are not reduced to a few words because of that.
-  const least = Math.min(ownTokens(view, target * LEAST_SUMMARY_SHARE), roomBelow(context.limitTokens))
+  const least = Math.min(ownTokens(view, target * MIN_SUMMARY_SHARE), roomBelow(context.limitTokens))
   const floor = Math.min(
-    LEAST_SUMMARY_TOKENS,
-    Math.max(FEWEST_SUMMARY_TOKENS, roomBelow(context.limitTokens)),
+    MIN_SUMMARY_TOKENS,
+    Math.max(MIN_TIGHT_SUMMARY_TOKENS, roomBelow(context.limitTokens)),
   )
   const left = rest < floor ? least : rest
   return tasks.map((task, at) => {
@@ -103,7 +103,7 @@ export function withoutSpareRows(
 }
 
 /** The minimum tokens of rows that are worth a further summary, and the share of them that it may take. */
-const MINIMUM_COVERED_TOKENS = 100
+const MIN_COVERED_TOKENS = 100
 const FURTHER_SHARE = 0.25
 
 /**
@@ -130,7 +130,7 @@ export function planFurtherSummaries(
   }
   return coverableRuns(view, cut, start).flatMap((run): SummaryTask[] => {
     const tokens = view.tokensOfRows(run)
-    if (!isWorthIt(run) || tokens < MINIMUM_COVERED_TOKENS) return []
+    if (!isWorthIt(run) || tokens < MIN_COVERED_TOKENS) return []
     const room = furtherTokens(tokens, summaryMaxTokens) - view.estimator.tokensPerMessage
     return [{ rows: run, tokens, maxTokens: Math.max(1, ownTokens(view, room)) }]
   })
@@ -138,7 +138,7 @@ export function planFurtherSummaries(
 
 /** Returns the tokens that further summaries take, given the tokens of the rows that they replace. */
 function furtherTokens(covered: number, summaryMaxTokens: number): number {
-  const least = Math.min(FEWEST_SUMMARY_TOKENS, covered / 2)
+  const least = Math.min(MIN_TIGHT_SUMMARY_TOKENS, covered / 2)
   return Math.floor(Math.min(summaryMaxTokens, Math.max(least, covered * FURTHER_SHARE)))
 }
 
@@ -173,7 +173,7 @@ export function condensePlan(rows: readonly ViewRow[], insert: PlannedInsert, pa
 }
 
 function cutByRatio(view: View, ratio: number): number {
-  const keep = Math.max(MINIMUM_RECENT_MESSAGES, Math.ceil(view.rows.length * ratio))
+  const keep = Math.max(MIN_RECENT_MESSAGES, Math.ceil(view.rows.length * ratio))
   let cut = Math.max(0, view.rows.length - keep)
   while (cut > 0 && !view.turns.isLegalCut(cut)) cut--
   return cut

@@ -7,7 +7,7 @@ import { keepSurvivors, keepsGroups } from './cut-points.ts'
 import { lowestFirst } from './importance/groups.ts'
 import { DEFAULT_WEIGHTS } from './importance/weights.ts'
 import type { BareContext, PlanningStage, StageContext } from './stage.ts'
-import { MINIMUM_MESSAGES } from './summarize.ts'
+import { MIN_MESSAGES } from './summarize.ts'
 
 /** The marker's text. */
 export const TRUNCATION_MARKER = '[Earlier conversation history was truncated to fit within context limits]'
@@ -34,7 +34,7 @@ export const truncate: PlanningStage<Plan | undefined> = {
   },
 
   plan(view, context) {
-    if (view.rows.length <= MINIMUM_MESSAGES) return undefined
+    if (view.rows.length <= MIN_MESSAGES) return undefined
     const { truncationFraction, truncationMarker } = context.settings
     const insert = truncationMarker === undefined ? undefined : markerFor(view, truncationMarker)
     const hide =
@@ -107,7 +107,7 @@ function hideByTokens(view: View, context: StageContext, insert: PlannedInsert |
     }
   }
 
-  const byWorth = isByImportance(context.settings) ? worthOrder(view, context) : undefined
+  const byWorth = isByImportance(context.settings) ? orderByWorth(view, context) : undefined
   for (const steps of [olderTurns(view, stays), newestTurnUnits(view, stays)]) {
     for (const step of byWorth?.([...steps]) ?? steps) {
       if (remaining.tokens <= context.targetTokens) return hide
@@ -119,7 +119,7 @@ function hideByTokens(view: View, context: StageContext, insert: PlannedInsert |
 }
 
 /** Returns a function that splits steps into groups, the least important first. */
-function worthOrder(view: View, { contentOf }: StageContext): (steps: readonly number[][]) => number[][] {
+function orderByWorth(view: View, { contentOf }: StageContext): (steps: readonly number[][]) => number[][] {
   const groups = lowestFirst(view, contentOf, DEFAULT_WEIGHTS)
   return (steps) => {
     const may = new Set(steps.flat())
@@ -251,9 +251,9 @@ function withGroups(view: View, indexes: readonly number[]): number[] {
   return [...all]
 }
 
-function indexesOf(rows: readonly ViewRow[], isSo: (row: ViewRow) => boolean): number[] {
+function indexesOf(rows: readonly ViewRow[], matches: (row: ViewRow) => boolean): number[] {
   const indexes: number[] = []
-  for (let index = 0; index < rows.length; index++) if (isSo(rows[index]!)) indexes.push(index)
+  for (let index = 0; index < rows.length; index++) if (matches(rows[index]!)) indexes.push(index)
   return indexes
 }
 

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { invalid } from '../errors.ts'
+import { type ContextBudgetFacts, invalid } from '../errors.ts'
 import { check, readable, shareSchema } from '../messages/check.ts'
 import { isObject } from '../messages/json.ts'
 import type { Part } from '../messages/message.ts'
@@ -20,15 +20,15 @@ import { availableInput, getContextWindowSize } from './windows.ts'
 const PRUNE_PROTECT_SHARE = 0.25
 const PRUNE_MINIMUM_SHARE = 0.1
 const SUMMARY_SHARE = 0.05
-const SUMMARY_LEAST_TOKENS = 500
-const SUMMARY_MOST_TOKENS = 4_000
+const MIN_SUMMARY_TOKENS = 500
+const MAX_SUMMARY_TOKENS = 4_000
 /**
  * Offline summaries take six tenths of a target of up to 16,000 tokens, and a tenth of the rest, at most 16,000 more. The facts of a
  * session grow more slowly than the session (measured: docs/summaries.md).
  */
 const SUMMARY_ROOM_SHARE = 0.6
 /** The share of the first 16,000 tokens if the tail needs less than its room, because its groups stay whole. */
-const OFFLINE_MOST_SHARE = 0.9
+const OFFLINE_MAX_SHARE = 0.9
 const OFFLINE_FULL_TARGET = 16_000
 const OFFLINE_MORE_SHARE = 0.1
 const OFFLINE_MORE_TOKENS = 16_000
@@ -51,8 +51,8 @@ export type ScaleSource = 'share' | 'most' | 'least'
  */
 export function scaledFigures(availableTokens: number, targetTokens: number): ScaledFigures {
   const summaryMaxTokens = Math.min(
-    SUMMARY_MOST_TOKENS,
-    Math.max(SUMMARY_LEAST_TOKENS, shareOf(availableTokens, SUMMARY_SHARE)),
+    MAX_SUMMARY_TOKENS,
+    Math.max(MIN_SUMMARY_TOKENS, shareOf(availableTokens, SUMMARY_SHARE)),
   )
   return {
     pruneProtectTokens: Math.min(PRUNE_PROTECT_TOKENS, shareOf(availableTokens, PRUNE_PROTECT_SHARE)),
@@ -76,7 +76,7 @@ export function offlineSummaryTokens(targetTokens: number): {
   const more = Math.min(OFFLINE_MORE_TOKENS, (targetTokens - full) * OFFLINE_MORE_SHARE)
   return {
     summaryRoomTokens: Math.floor(full * SUMMARY_ROOM_SHARE + more),
-    summaryMaxTokens: Math.max(SUMMARY_LEAST_TOKENS, Math.floor(full * OFFLINE_MOST_SHARE + more)),
+    summaryMaxTokens: Math.max(MIN_SUMMARY_TOKENS, Math.floor(full * OFFLINE_MAX_SHARE + more)),
   }
 }
 
@@ -92,7 +92,7 @@ export function scaleSources(availableTokens: number): {
       shareOf(availableTokens, PRUNE_MINIMUM_SHARE) < PRUNE_MINIMUM_SAVINGS ? 'share' : 'most',
     keepRecentTokens: 'share',
     summaryMaxTokens:
-      summary >= SUMMARY_MOST_TOKENS ? 'most' : summary <= SUMMARY_LEAST_TOKENS ? 'least' : 'share',
+      summary >= MAX_SUMMARY_TOKENS ? 'most' : summary <= MIN_SUMMARY_TOKENS ? 'least' : 'share',
   }
 }
 
@@ -180,18 +180,7 @@ function renamedParts<T>(options: T): T {
 }
 
 /** Tokens of a request by category. */
-export type BudgetBreakdown = {
-  readonly systemPrompt: number
-  readonly conversationHistory: number
-  readonly currentPrompt: number
-  readonly toolDefinitions: number
-  readonly fileAttachments: number
-  /**
-   * Tokens that the call doesn't contain: the system prompt and tools of the session's last request, and tokens that only the provider
-   * counted. Present only if there are any.
-   */
-  readonly unseen?: number
-}
+export type BudgetBreakdown = ContextBudgetFacts['breakdown']
 
 /** A request compared with a window, in tokens. */
 export type BudgetCheckResult = {

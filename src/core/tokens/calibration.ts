@@ -8,7 +8,7 @@
 const MIN_RATIO = 0.5
 const MAX_RATIO = 2
 /** The minimum share of an estimate that is assumed to be real, however low a report was. */
-const LEAST_SEEN = 0.01
+const MIN_SEEN_SHARE = 0.01
 /** The number of reports from which a ratio applies. */
 const MIN_SAMPLES = 3
 /**
@@ -16,7 +16,7 @@ const MIN_SAMPLES = 3
  * would leave no room for a long history: if 200,000 tokens are reported and 104,000 were estimated, that doesn't mean 96,000 tokens of
  * tools.
  */
-const MOST_UNSEEN = 0.25
+const MAX_UNSEEN_SHARE = 0.25
 /** The factor by which older reports are weighted down when one is added: about the last twenty decide. */
 const DECAY = 0.95
 
@@ -127,7 +127,7 @@ export function outlook(
   }
   const source = added === 0 ? 'measured' : 'measured+estimated'
   // Never 0: planning divides by it.
-  const least = LEAST_SEEN * ratio * estimated
+  const least = MIN_SEEN_SHARE * ratio * estimated
   // An unconfirmed report only moves the prediction toward it: the current system prompt and tools may explain it better.
   const held = measurement.held + ratio * added
   const believed = measurement.tokens + ratio * added
@@ -151,7 +151,7 @@ export type Report = {
 }
 
 /** Requests below this size, in tokens, are not checked against their reports: a few unusual texts may dominate them. */
-const LEAST_JUDGED = 2_000
+const MIN_JUDGED_TOKENS = 2_000
 
 /**
  * Returns whether a report is far below the size of its request: less than half of the estimate by the model's ratio. The ratio is at
@@ -163,7 +163,7 @@ export function isFarBelow(
   calibration: Calibration | undefined,
 ): boolean {
   const expected = ratioOf(calibration ?? NO_CALIBRATION) * totalOf(estimate)
-  return expected >= LEAST_JUDGED && tokens < MIN_RATIO * expected
+  return expected >= MIN_JUDGED_TOKENS && tokens < MIN_RATIO * expected
 }
 
 /**
@@ -175,7 +175,7 @@ export function isDoubted(measurement: Measurement, calibration: Calibration | u
 }
 
 /** Returns whether a report grew with the view since the last one, by a quarter to twice the addition, or repeats an accepted report. */
-function growsAlong({ tokens, estimate }: Report, last: Measurement | undefined): boolean {
+function growsWith({ tokens, estimate }: Report, last: Measurement | undefined): boolean {
   if (last === undefined) return false
   const added = addedSince(last.estimate, estimate)
   const grown = tokens - last.tokens
@@ -195,7 +195,7 @@ export function recordReport(
   const expected = expectedTokens(outlook({ measurement: last, calibration }, report), estimate)
   const isConfirmed =
     same !== undefined && isNear(tokens, same.tokens + ratio * addedSince(same.estimate, estimate))
-  const isShort = isFarBelow(report, calibration) && !growsAlong(report, same)
+  const isShort = isFarBelow(report, calibration) && !growsWith(report, same)
   const isBelieved = !isShort && (isConfirmed || isNear(tokens, expected))
   const first = firstOf(same, isConfirmed) ?? (isBelieved ? { tokens, estimate: sized(estimate) } : undefined)
   return {
@@ -289,7 +289,9 @@ function unseenBy(
   const estimated = firstEstimate + standing
   const surplus = Math.max(0, firstTokens - ratioOf(calibration) * estimated)
   const isKnown = samplesOf(calibration) >= MIN_SAMPLES
-  return isKnown || firstTokens > MAX_RATIO * estimated ? surplus : Math.min(surplus, MOST_UNSEEN * estimated)
+  return isKnown || firstTokens > MAX_RATIO * estimated
+    ? surplus
+    : Math.min(surplus, MAX_UNSEEN_SHARE * estimated)
 }
 
 /** Returns the estimated tokens added between two requests of one view. System prompt and tools only count if both requests have them. */

@@ -243,14 +243,18 @@ function measureImage(data: string | Uint8Array, media: number): Sizes {
 function isLarge(data: string | Uint8Array): boolean {
   if (isUrl(data)) return false
   const comma =
-    typeof data === 'string' && data.startsWith('data:') ? data.slice(0, LONGEST_TYPE).indexOf(',') : -1
-  const size = imageSizeOf(comma === -1 ? data : (data as string).slice(comma + 1, comma + 1 + MOST_READ))
+    typeof data === 'string' && data.startsWith('data:')
+      ? data.slice(0, MAX_DATA_URL_PREFIX).indexOf(',')
+      : -1
+  const size = imageSizeOf(
+    comma === -1 ? data : (data as string).slice(comma + 1, comma + 1 + MAX_BASE64_READ),
+  )
   return size !== undefined && Math.max(size.width, size.height) > LARGE_PIXELS
 }
 
 /** The most characters before the base64 of a data URL, and the most characters of base64 that are read for the size of an image. */
-const LONGEST_TYPE = 200
-const MOST_READ = 350_000
+const MAX_DATA_URL_PREFIX = 200
+const MAX_BASE64_READ = 350_000
 
 /** Returns the bytes of the base64 that a request contains. The few characters before the base64 of a data URL are included. */
 function sentBytes(data: string | Uint8Array): number {

@@ -160,16 +160,16 @@ export function mediaBudget(limits: MediaLimits, threshold: number, target: numb
 }
 
 /** Returns the most images of a request with or without large images. */
-export function mostImages(largeImages: number, { images, imagesBesideLarge }: MediaMost): number {
+export function maxImages(largeImages: number, { images, imagesBesideLarge }: MediaMost): number {
   return largeImages > 0 ? Math.min(images, imagesBesideLarge) : images
 }
 
 export function isMediaDue({ images, bytes, largeImages }: RequestMedia, { due }: MediaBudget): boolean {
-  return images >= mostImages(largeImages, due) || bytes >= due.bytes
+  return images >= maxImages(largeImages, due) || bytes >= due.bytes
 }
 
 export function isWithinMedia({ images, bytes, largeImages }: RequestMedia, most: MediaMost): boolean {
-  return images <= mostImages(largeImages, most) && bytes <= most.bytes
+  return images <= maxImages(largeImages, most) && bytes <= most.bytes
 }
 
 /** A provider's limits for one image or file. If a limit is absent, it is unknown and doesn't apply. */

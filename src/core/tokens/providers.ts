@@ -117,7 +117,7 @@ export type ProviderProfile = {
    * The most calls in one message; absent if no limit is known. Sources: openai/openai-dotnet#317, pydantic/pydantic-ai#1105 (OpenAI),
    * github/copilot-cli#669.
    */
-  readonly mostCalls?: number
+  readonly maxCalls?: number
   /** The longest text of arguments, in characters; absent if no limit is known. */
   readonly maxArguments?: number
   readonly media: MediaRules
@@ -227,7 +227,7 @@ const LENIENT: ProviderProfile = {
   failedMedia: true,
   callIds: 'filled',
   toolNames: TOOL_NAMES.long,
-  mostCalls: 128,
+  maxCalls: 128,
   media: COMMON_MEDIA,
 }
 

@@ -11,7 +11,7 @@ import {
 } from './estimators/neurolink.ts'
 
 /** The longest run in one piece, in UTF-16 units. Merging a piece takes quadratic time. */
-const LONGEST_RUN = 256
+const MAX_RUN_LENGTH = 256
 
 /**
  * Returns where to cut a text, from `start` on, so that no piece of the tokenizer is longer than 256 units: within the first longer run
@@ -35,7 +35,7 @@ function findLongRun(text: string, start: number): number | undefined {
       letters = isLetter ? letters + 1 : 0
       signs = maybeSign(unit) ? signs + 1 : 0
     }
-    if (letters < LONGEST_RUN && signs < LONGEST_RUN && white < LONGEST_RUN) continue
+    if (letters < MAX_RUN_LENGTH && signs < MAX_RUN_LENGTH && white < MAX_RUN_LENGTH) continue
     const isHigh = unit >= 0xd800 && unit <= 0xdbff
     return isHigh ? at : at + 1
   }
@@ -121,7 +121,7 @@ async function load(name: TokenizerName): Promise<Estimator> {
   if (typeof module.countTokens !== 'function')
     throw new UndertextError('TOKENIZER_UNAVAILABLE', {
       tokenizer: name,
-      detail: 'it is of another version.',
+      detail: "its version isn't supported.",
     })
   return estimatorOf(name, module.countTokens as CountTokens)
 }

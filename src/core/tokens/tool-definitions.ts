@@ -9,7 +9,7 @@ export type ToolSet = { readonly [name: string]: object }
 export const toolsSchema = z
   .union(
     [z.array(z.unknown().transform(taken)), z.custom<ToolSet>(isToolSet)],
-    'must be a list of definitions, or the tools of the AI SDK: name to tool',
+    'must be an array of definitions, or the tools of the AI SDK by name',
   )
   .transform((tools, context): unknown[] => {
     if (Array.isArray(tools)) return tools
@@ -24,7 +24,7 @@ function isToolSet(value: unknown): boolean {
 }
 
 const UNREADABLE =
-  'has an input schema that cannot be read here; pass `await asSchema(inputSchema).jsonSchema` of the AI SDK as its inputSchema'
+  "has an input schema that can't be read here; pass `await asSchema(inputSchema).jsonSchema` of the AI SDK as its inputSchema"
 
 /** Returns the definition of an AI SDK tool, in the form in which the SDK passes it to a model. */
 function definitionOf(name: string, tool: object, unreadable: string[]): object {

@@ -10,13 +10,13 @@ import { neurolinkEstimator, tokensOfText } from './measure.ts'
 export const DEFAULT_TEXT_ENDING = '...'
 
 /** A cut at the end of a sentence or a word must keep more than this share of the room. */
-const LEAST_SHARE = 0.5
+const MIN_KEPT_SHARE = 0.5
 /** Characters per token in the first guess; the real length is measured. */
 const FIRST_GUESS = 8
 /** The most ends of sentences inside a character that are tried. */
-const MOST_LOOKS = 1_000
+const MAX_BREAKS_TRIED = 1_000
 /** The most times that a cut is moved back because an estimator is not monotonic. */
-const MOST_STEPS_BACK = 64
+const MAX_STEPS_BACK = 64
 
 const optionsSchema = z
   .strictObject({
@@ -47,7 +47,7 @@ export function truncateToTokenBudget(
   provider?: string,
   options?: TruncateTextOptions,
 ): { readonly text: string; readonly truncated: boolean } {
-  if (typeof text !== 'string') throw invalid('truncateToTokenBudget: text must be a text')
+  if (typeof text !== 'string') throw invalid('truncateToTokenBudget: text must be a string')
   if (typeof maxTokens !== 'number' || Number.isNaN(maxTokens))
     throw invalid('truncateToTokenBudget: maxTokens must be a number')
   checkProviderName(provider, 'truncateToTokenBudget')
@@ -94,7 +94,7 @@ function longestWith(text: string, ending: string, reach: number, fits: (text: s
   const whole = wholeBefore(text, longest)
   if (fitsUpTo(whole)) return `${text.slice(0, whole)}${ending}`
   // Only for estimators that are not monotonic.
-  for (let step = 0, at = longest; step < MOST_STEPS_BACK && at > 0; step++) {
+  for (let step = 0, at = longest; step < MAX_STEPS_BACK && at > 0; step++) {
     if (fitsUpTo(at)) return `${text.slice(0, at)}${ending}`
     at = characterStart(text, Math.max(0, at - 2 ** Math.floor(step / 4)))
   }
@@ -103,16 +103,16 @@ function longestWith(text: string, ending: string, reach: number, fits: (text: s
 
 /** Returns the end of the last sentence or line before `longest`, or else of the last word; `longest` if both are too far back. */
 function wholeBefore(text: string, longest: number): number {
-  const least = Math.floor(longest * LEAST_SHARE)
+  const least = Math.floor(longest * MIN_KEPT_SHARE)
   let word: number | undefined
-  let looks = 0
-  for (let at = longest; at > least && looks < MOST_LOOKS; at--) {
+  let tried = 0
+  for (let at = longest; at > least && tried < MAX_BREAKS_TRIED; at--) {
     if (isSpaceAt(text, at - 1)) continue
     const isWordEnd = isSpaceAt(text, at)
     if (!isWordEnd && !isWideStop(text, at - 1)) continue
     const isEnd = isLineBreak(text, at) || endsInStop(text, at)
     if (!isEnd && word !== undefined) continue
-    looks++
+    tried++
     if (characterStart(text, at) !== at) continue
     if (isEnd) return at
     word = at

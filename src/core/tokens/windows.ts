@@ -219,19 +219,19 @@ const LOOKUPS: { readonly [R in WindowRegistry]: readonly Lookup[] } = {
 
 /** A cache of the last windows: a conversation needs the same window before every call. */
 const known = new Map<string, ContextWindow>()
-const MOST_KNOWN = 256
+const MAX_CACHED = 256
 
 function knownWindow(registry: WindowRegistry, provider: string, model: string | undefined): ContextWindow {
   const key = JSON.stringify([registry, provider, model])
   const last = known.get(key)
   if (last !== undefined) return last
-  const found = lookUp(registry, provider, model)
-  if (known.size >= MOST_KNOWN) known.clear()
+  const found = findWindow(registry, provider, model)
+  if (known.size >= MAX_CACHED) known.clear()
   known.set(key, Object.freeze(found))
   return found
 }
 
-function lookUp(registry: WindowRegistry, provider: string, model: string | undefined): ContextWindow {
+function findWindow(registry: WindowRegistry, provider: string, model: string | undefined): ContextWindow {
   for (const lookup of LOOKUPS[registry]) {
     const found = lookup(provider, model)
     if (found !== undefined) return found

@@ -7,27 +7,27 @@ const MIB = 1024 * 1024
 export type Limits = {
   /** The most bytes of a whole request. */
   readonly requestBytes?: number
-  /** Whether that limit only applies to requests with pictures in base64. */
+  /** Whether that limit only applies to requests with images in base64. */
   readonly onlyWithImages?: boolean
-  /** The most pictures in a request. */
+  /** The most images in a request. */
   readonly images?: number
-  /** The most pixels of a side of a picture. */
+  /** The most pixels on a side of an image. */
   readonly pixels?: number
-  /** The most pixels of a picture. */
+  /** The most pixels of an image. */
   readonly area?: number
-  /** Above a number of pictures, fewer pixels are allowed. */
+  /** Above a number of images, fewer pixels are allowed. */
   readonly manyImages?: { readonly above: number; readonly pixels: number }
-  /** The most bytes of a picture, in base64 or as a file. */
+  /** The most bytes of an image, in base64 or as a file. */
   readonly imageBytes?: { readonly most: number; readonly of: 'base64' | 'file' }
   readonly fileBytes?: number
-  /** The accepted media types of pictures. */
+  /** The accepted media types of images. */
   readonly imageTypes?: readonly string[]
   /** Whether the provider loads web addresses, itself or through the SDK. */
   readonly fetches?: boolean
 }
 
-const FOUR = ['image/jpeg', 'image/png', 'image/gif', 'image/webp'] as const
-const GOOGLE = ['image/png', 'image/jpeg', 'image/webp', 'image/heic', 'image/heif'] as const
+const COMMON_IMAGE_TYPES = ['image/jpeg', 'image/png', 'image/gif', 'image/webp'] as const
+const GOOGLE_IMAGE_TYPES = ['image/png', 'image/jpeg', 'image/webp', 'image/heic', 'image/heif'] as const
 
 const ANTHROPIC: Limits = {
   requestBytes: 32 * MIB,
@@ -35,17 +35,17 @@ const ANTHROPIC: Limits = {
   pixels: 8000,
   manyImages: { above: 20, pixels: 2000 },
   imageBytes: { most: 10 * MIB, of: 'base64' },
-  imageTypes: FOUR,
+  imageTypes: COMMON_IMAGE_TYPES,
   fetches: true,
 }
 /** Claude on other hosts. */
-const HOSTED: Limits = { ...ANTHROPIC, imageBytes: { most: 5 * MIB, of: 'base64' }, fetches: false }
+const HOSTED_CLAUDE: Limits = { ...ANTHROPIC, imageBytes: { most: 5 * MIB, of: 'base64' }, fetches: false }
 
 const LIMITS: ReadonlyMap<string, Limits> = new Map<string, Limits>([
   ['anthropic', ANTHROPIC],
-  ['bedrock', { ...HOSTED, requestBytes: 20 * MIB }],
-  ['vertex', { ...HOSTED, requestBytes: 30 * MIB }],
-  // Bedrock itself limits neither the number nor the size of pictures; its models do.
+  ['bedrock', { ...HOSTED_CLAUDE, requestBytes: 20 * MIB }],
+  ['vertex', { ...HOSTED_CLAUDE, requestBytes: 30 * MIB }],
+  // Bedrock itself limits neither the number nor the size of images; its models do.
   [
     'converse',
     {
@@ -53,20 +53,20 @@ const LIMITS: ReadonlyMap<string, Limits> = new Map<string, Limits>([
       pixels: 8000,
       imageBytes: { most: 3_750_000, of: 'file' },
       fileBytes: 4_500_000,
-      imageTypes: FOUR,
+      imageTypes: COMMON_IMAGE_TYPES,
     },
   ],
-  ['openai', { requestBytes: 512 * MIB, images: 1500, imageTypes: FOUR, fetches: true }],
-  ['azure', { images: 50, imageTypes: FOUR, fetches: true }],
-  ['google-ai', { requestBytes: 100 * MIB, imageTypes: GOOGLE, images: 3600 }],
-  ['gemini-on-vertex', { imageTypes: GOOGLE, images: 3000 }],
+  ['openai', { requestBytes: 512 * MIB, images: 1500, imageTypes: COMMON_IMAGE_TYPES, fetches: true }],
+  ['azure', { images: 50, imageTypes: COMMON_IMAGE_TYPES, fetches: true }],
+  ['google-ai', { requestBytes: 100 * MIB, imageTypes: GOOGLE_IMAGE_TYPES, images: 3600 }],
+  ['gemini-on-vertex', { imageTypes: GOOGLE_IMAGE_TYPES, images: 3000 }],
   ['mistral', { images: 8, imageBytes: { most: 10 * MIB, of: 'file' } }],
   ['groq', { requestBytes: 4 * MIB, onlyWithImages: true, images: 5, area: 33_177_600 }],
   ['xai', { imageBytes: { most: 20 * MIB, of: 'file' }, imageTypes: ['image/jpeg', 'image/png'] }],
 ])
 
-/** The most pictures in a request for Claude models with a window of 200,000 tokens. */
-export const IMAGES_OF_SMALL_WINDOWS = 100
+/** The most images in a request for Claude models with a window of 200,000 tokens. */
+export const SMALL_WINDOW_MAX_IMAGES = 100
 
 /** Returns the limits of a provider in one of its forms. */
 export function limitsOf(form: string, provider: string): Limits {
@@ -76,13 +76,13 @@ export function limitsOf(form: string, provider: string): Limits {
 }
 
 /** The most documents in a request of Converse. */
-export const CONVERSE_DOCUMENTS = 5
+export const CONVERSE_MAX_DOCUMENTS = 5
 /** The most messages in a request of Chat Completions, and the most calls in one message. */
-export const CHAT_LISTS = { messages: 2048, calls: 128 } as const
+export const CHAT_MAX = { messages: 2048, calls: 128 } as const
 /** The most characters of a text in OpenAI's APIs, and of a message on Azure. */
-export const MOST_TEXT = { openai: 10_485_760, azure: 1_048_576 } as const
+export const MAX_TEXT_LENGTH = { openai: 10_485_760, azure: 1_048_576 } as const
 /** The most characters of a call's arguments that OpenAI accepts. */
-export const MOST_ARGUMENTS = 1_048_576
+export const MAX_ARGUMENTS_LENGTH = 1_048_576
 
 const CLAUDE_VERSION = /claude-(?:opus|sonnet|haiku|fable|mythos)-(\d{1,2})(?:[-.](\d{1,2})(?!\d))?/
 

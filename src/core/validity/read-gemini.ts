@@ -1,9 +1,9 @@
 import { isObject, type Plain, type PlainObject } from './snapshot.ts'
 import {
-  addNumber,
+  addAssignedId,
   type Block,
+  MAX_NESTING,
   type Media,
-  MOST_NESTING,
   mediaTypeOf,
   newReading,
   objectsIn,
@@ -43,13 +43,13 @@ export function readGemini(body: PlainObject): Reading {
 }
 
 function partsOf(parts: Plain | undefined, path: string, reading: Reading, depth = 0): Block[] {
-  if (depth > MOST_NESTING || parts === undefined) return []
+  if (depth > MAX_NESTING || parts === undefined) return []
   return Array.from(objectsIn(parts, path, reading), ([part, at]) => partOf(part, at, reading, depth))
 }
 
 function partOf(raw: PlainObject, path: string, reading: Reading, depth: number): Block {
   const signature = field(raw, 'thoughtSignature')
-  if (!NO_SIGNATURE.has(signature)) addNumber(signature, path, 'thought signature', reading)
+  if (!NO_SIGNATURE.has(signature)) addAssignedId(signature, path, 'thought signature', reading)
   const call = field(raw, 'functionCall')
   if (isObject(call))
     return { kind: 'call', path, raw, id: call.id, name: call.name, input: call.args ?? Object.create(null) }

@@ -1,9 +1,9 @@
 import { Bytes, isList, isObject, type Plain, type PlainObject } from './snapshot.ts'
 import {
-  addNumber,
+  addAssignedId,
   type Block,
+  MAX_NESTING,
   type Media,
-  MOST_NESTING,
   mediaTypeOf,
   newReading,
   objectsIn,
@@ -39,8 +39,8 @@ export function readMessagesApi(body: PlainObject): Reading {
 }
 
 function blocksOf(content: Plain | undefined, path: string, reading: Reading, depth = 0): Block[] {
-  if (depth > MOST_NESTING) return []
-  const objects = objectsIn(content, path, reading, 'must be a text or a list')
+  if (depth > MAX_NESTING) return []
+  const objects = objectsIn(content, path, reading, 'must be a string or an array')
   return Array.from(objects, ([block, at]) => blockOf(block, at, reading, depth))
 }
 
@@ -56,10 +56,10 @@ function blockOf(raw: PlainObject, path: string, reading: Reading, depth: number
       if (typeof raw.text !== 'string') break
       return textBlock(raw.text, path, raw)
     case 'thinking':
-      addNumber(raw.signature, path, 'signature', reading)
+      addAssignedId(raw.signature, path, 'signature', reading)
       return { kind: 'thinking', path, raw, signature: raw.signature, isPlain: true }
     case 'redacted_thinking':
-      addNumber(raw.data, path, 'signature', reading)
+      addAssignedId(raw.data, path, 'signature', reading)
       return { kind: 'thinking', path, raw, signature: raw.data, isPlain: false }
     case 'tool_use':
       return { kind: 'call', path, raw, id: raw.id, name: raw.name, input: raw.input ?? null }
@@ -130,7 +130,7 @@ export function readConverse(body: PlainObject): Reading {
 }
 
 function converseBlocks(content: Plain | undefined, path: string, reading: Reading, depth = 0): Block[] {
-  if (depth > MOST_NESTING) return []
+  if (depth > MAX_NESTING) return []
   return Array.from(objectsIn(content, path, reading), ([raw, at]) => converseBlock(raw, at, reading, depth))
 }
 
@@ -148,7 +148,7 @@ function converseBlock(raw: PlainObject, path: string, reading: Reading, depth: 
   if (isObject(reasoningContent)) {
     const { reasoningText, redactedContent } = reasoningContent
     const signature = isObject(reasoningText) ? reasoningText.signature : redactedContent
-    addNumber(signature, path, 'signature', reading)
+    addAssignedId(signature, path, 'signature', reading)
     return { kind: 'thinking', path, raw, signature, isPlain: isObject(reasoningText) }
   }
   if (isObject(cachePoint)) {

@@ -1,6 +1,6 @@
 import { isList, isObject, type Plain, type PlainObject } from './snapshot.ts'
 import {
-  addNumber,
+  addAssignedId,
   addressed,
   type Block,
   mediaTypeOf,
@@ -37,7 +37,7 @@ function contentOf(
   read: (part: PlainObject, path: string) => Block,
 ): Block[] {
   if (typeof content === 'string') return [textBlock(content, path)]
-  const objects = objectsIn(content, path, reading, 'must be a text or a list')
+  const objects = objectsIn(content, path, reading, 'must be a string or an array')
   return Array.from(objects, ([part, at]) => read(part, at))
 }
 
@@ -123,7 +123,7 @@ export function readResponses(body: PlainObject): Reading {
   if (typeof input === 'string')
     reading.turns.push({ path: 'input', role: 'user', raw: {}, blocks: [textBlock(input, 'input')] })
   else if (input !== undefined)
-    for (const [item, path] of objectsIn(input, 'input', reading, 'must be a text or a list'))
+    for (const [item, path] of objectsIn(input, 'input', reading, 'must be a string or an array'))
       readItem(item, path, reading)
   return reading
 }
@@ -132,7 +132,7 @@ function readItem(raw: PlainObject, path: string, reading: Reading): void {
   const { id } = raw
   const type = textField(raw.type ?? 'message')
   if (typeof id === 'string' && type !== 'item_reference')
-    reading.numbered.push({ path, what: 'item', value: id })
+    reading.assignedIds.push({ path, what: 'item id', value: id })
   const push = (role: string, blocks: readonly Block[]): void => {
     reading.turns.push({ path, role, raw, blocks })
   }
@@ -140,7 +140,7 @@ function readItem(raw: PlainObject, path: string, reading: Reading): void {
     push(textField(raw.role), contentOf(raw.content, `${path}.content`, reading, itemPart))
   } else if (type === 'reasoning') {
     const { encrypted_content } = raw
-    addNumber(encrypted_content, path, 'encrypted reasoning', reading)
+    addAssignedId(encrypted_content, path, 'encrypted reasoning', reading)
     push('assistant', [{ kind: 'thinking', path, raw, signature: encrypted_content, isPlain: false }])
   } else if (CALLS.has(type)) {
     const isFunction = type === 'function_call'

@@ -1,6 +1,6 @@
 import { Bytes, isList, isObject, type Plain, type PlainObject } from './snapshot.ts'
 import {
-  addNumber,
+  addAssignedId,
   addressed,
   type Block,
   type Media,
@@ -36,7 +36,7 @@ function listed(content: Plain | undefined, path: string, reading: Reading): Blo
     // Consecutive parts may belong to one item of reasoning, which is sent once.
     const item = itemOf(part)
     if (item !== undefined && (part.type !== 'reasoning' || item !== reasoning))
-      reading.numbered.push({ path: at, what: 'item', value: item })
+      reading.assignedIds.push({ path: at, what: 'item id', value: item })
     reasoning = part.type === 'reasoning' ? item : undefined
     return partOf(part, at, reading)
   })
@@ -57,9 +57,9 @@ function note(raw: PlainObject, path: string, reading: Reading): void {
   const { cacheControl, cache_control, signature, redactedData } = optionsOf(raw, 'anthropic')
   if (isObject(cacheControl) || isObject(cache_control) || isObject(optionsOf(raw, 'bedrock').cachePoint))
     reading.marks.push({ path, on: textField(raw.type ?? raw.role) })
-  addNumber(signature ?? redactedData, path, 'signature', reading)
+  addAssignedId(signature ?? redactedData, path, 'signature', reading)
   for (const name of ['google', 'vertex'])
-    addNumber(optionsOf(raw, name).thoughtSignature, path, `thought signature of ${name}`, reading)
+    addAssignedId(optionsOf(raw, name).thoughtSignature, path, `thought signature of ${name}`, reading)
 }
 
 function partOf(raw: PlainObject, path: string, reading: Reading): Block {

@@ -1,34 +1,25 @@
-import { CHAT_LISTS, MOST_ARGUMENTS } from './limits.ts'
-import {
-  CHAT_MISTRAL,
-  CHAT_OPENAI,
-  CLAUDE,
-  EVERY_FORM,
-  GEMINI,
-  MESSAGES,
-  OPENAI_HOSTS,
-  RESPONSES,
-  type Report,
-  type Rule,
-  SDK_GOOGLE,
-} from './rule.ts'
+import { CHAT_MAX, MAX_ARGUMENTS_LENGTH } from './limits.ts'
+import { CLAUDE, EVERY_FORM, OPENAI_HOSTS, type Report, type Rule } from './rule.ts'
 import { isObject, type Plain } from './snapshot.ts'
 import { type BlockOf, blocksOf, type Form, type Request, type Turn } from './wire.ts'
 
 /* Rules about tool calls and their results. */
 
 /** Returns the allowed characters and length of ids; `undefined` for forms whose ids are free. */
-function idForm(form: Form, provider: string): { readonly form: RegExp; readonly says: string } | undefined {
+function idForm(
+  form: Form,
+  provider: string,
+): { readonly form: RegExp; readonly description: string } | undefined {
   if (form === 'messages' || (form === 'sdk' && provider === 'anthropic'))
-    return { form: /^[a-zA-Z0-9_-]+$/, says: 'letters, digits, _ and -' }
+    return { form: /^[a-zA-Z0-9_-]+$/, description: 'letters, digits, _ and -' }
   if (form === 'converse' || (form === 'sdk' && provider === 'bedrock'))
-    return { form: /^[a-zA-Z0-9_-]{1,64}$/, says: '1 to 64 letters, digits, _ and -' }
-  if (form === 'responses') return { form: /^[\s\S]{1,64}$/, says: '1 to 64 characters' }
+    return { form: /^[a-zA-Z0-9_-]{1,64}$/, description: '1 to 64 letters, digits, _ and -' }
+  if (form === 'responses') return { form: /^[\s\S]{1,64}$/, description: '1 to 64 characters' }
   if (form === 'chat' && provider === 'mistral')
-    return { form: /^[a-zA-Z0-9]{9}$/, says: '9 letters and digits' }
-  if (form === 'chat' && (OPENAI_HOSTS as readonly string[]).includes(provider))
-    return { form: /^[\s\S]{1,40}$/, says: '1 to 40 characters' }
-  return form === 'chat' ? { form: /^[\s\S]+$/, says: 'at least one character' } : undefined
+    return { form: /^[a-zA-Z0-9]{9}$/, description: '9 letters and digits' }
+  if (form === 'chat' && OPENAI_HOSTS.includes(provider))
+    return { form: /^[\s\S]{1,40}$/, description: '1 to 40 characters' }
+  return form === 'chat' ? { form: /^[\s\S]+$/, description: 'at least one character' } : undefined
 }
 
 /** Returns the pattern for names of tools. Gemini also accepts dots and colons. */
@@ -51,7 +42,7 @@ function isObjectText(text: string): boolean {
 function kindOf(value: Plain | undefined): string {
   if (value === undefined) return 'nothing'
   if (value === null) return 'null'
-  if (Array.isArray(value)) return 'a list'
+  if (Array.isArray(value)) return 'an array'
   return `a ${typeof value}`
 }
 
@@ -67,13 +58,13 @@ function checkOwnTools({ turns }: Request, report: Report): void {
         waiting.set(block.id, block.path)
       } else if (block.kind === 'own-result') {
         if (typeof block.id === 'string' && called.has(block.id)) waiting.delete(block.id)
-        else report(block.path, 'a result without its call before it')
+        else report(block.path, 'a result without a call before it')
       }
     }
     // A program that the provider runs waits for the application's tools, and its result comes in a later answer.
     const waits = at === turns.length - 1 || blocks.some(({ kind }) => kind === 'call')
     if (!waits)
-      for (const path of waiting.values()) report(path, 'a call without its result in the same message')
+      for (const path of waiting.values()) report(path, 'a call without a result in the same message')
   }
 }
 
@@ -85,31 +76,32 @@ export const CALL_RULES: readonly Rule[] = [
   {
     id: 'call-unanswered',
     scopes: EVERY_FORM,
-    says: 'Every call has its result, where the API wants it: in the next message, or (Responses) anywhere after it.',
+    description:
+      'Every call has its result where the API expects it: in the next message, or (Responses) anywhere after it.',
     check: (request, report) => {
-      for (const call of pairedCalls(request).unanswered) report(call.path, 'a call without its result')
+      for (const call of pairedCalls(request).unanswered) report(call.path, 'a call without a result')
     },
   },
   {
     id: 'result-without-call',
     scopes: EVERY_FORM,
-    says: 'Every result has its call, directly before it or (Responses) anywhere before it.',
+    description: 'Every result has its call: directly before it, or (Responses) anywhere before it.',
     check: (request, report) => {
-      for (const { path } of pairedCalls(request).orphans) report(path, 'a result without its call')
+      for (const { path } of pairedCalls(request).orphans) report(path, 'a result without a call')
     },
   },
   {
     id: 'result-twice',
     scopes: EVERY_FORM,
-    says: 'Every call has one result.',
+    description: 'Every call has only one result.',
     check: (request, report) => {
-      for (const { path } of pairedCalls(request).repeated) report(path, 'a second result of a call')
+      for (const { path } of pairedCalls(request).repeated) report(path, 'a second result for the same call')
     },
   },
   {
     id: 'results-first',
-    scopes: [...MESSAGES, { form: 'converse' }],
-    says: "In a user's message with results, the results come first.",
+    scopes: ['messages', 'converse'],
+    description: 'In a user message with results, the results come first.',
     check: ({ turns }, report) => {
       for (const { blocks, role } of turns) {
         if (role !== 'user') continue
@@ -122,8 +114,8 @@ export const CALL_RULES: readonly Rule[] = [
   },
   {
     id: 'result-order',
-    scopes: GEMINI,
-    says: 'Results without ids are in the order of their calls, under the same names.',
+    scopes: ['gemini'],
+    description: 'Results without ids are in the order of their calls and have the same names.',
     check: ({ turns }, report) => {
       for (const [i, turn] of turns.entries()) {
         if (!isResultTurn(turn)) continue
@@ -132,31 +124,32 @@ export const CALL_RULES: readonly Rule[] = [
         const wrong = results.find(
           ({ id, name }, at) => id === undefined && calls[at] !== undefined && calls[at].name !== name,
         )
-        if (wrong !== undefined) report(wrong.path, 'a result under another name than its call')
+        if (wrong !== undefined) report(wrong.path, 'a result with a different name than its call')
       }
     },
   },
   {
     id: 'call-id-form',
-    scopes: [...CLAUDE, { form: 'chat' }, RESPONSES],
-    says: 'Ids of calls have the form of the provider. Messages: letters, digits, `_`, `-`; Converse: the same, at most 64; Mistral: 9 letters and digits; OpenAI: at most 40 characters, 64 in the Responses API.',
+    scopes: [...CLAUDE, 'chat', 'responses'],
+    description:
+      'Call ids have the form that the provider requires. Messages: letters, digits, `_` and `-`; Converse: the same, at most 64; Mistral: 9 letters and digits; OpenAI: at most 40 characters; Responses API: at most 64.',
     check: (request, report) => {
       const rule = idForm(request.form, request.provider)
       if (rule === undefined) return
       for (const { id, path, isOld } of blocksOf(request, 'call'))
         if (isOld !== true && !(typeof id === 'string' && rule.form.test(id)))
-          report(path, `the id must be ${rule.says}`)
+          report(path, `the id must consist of ${rule.description}`)
     },
   },
   {
     id: 'call-id-twice',
-    scopes: [...CLAUDE, CHAT_MISTRAL],
-    says: 'No two calls of a request have the same id.',
+    scopes: [...CLAUDE, 'chat: mistral'],
+    description: 'No two calls of a request have the same id.',
     check: (request, report) => {
       const seen = new Set<Plain>()
       for (const { id, path } of blocksOf(request, 'call')) {
         if (id === undefined) continue
-        if (seen.has(id)) report(path, 'the id of a call before')
+        if (seen.has(id)) report(path, 'the same id as an earlier call')
         seen.add(id)
       }
     },
@@ -164,18 +157,18 @@ export const CALL_RULES: readonly Rule[] = [
   {
     id: 'call-name',
     scopes: EVERY_FORM,
-    says: 'Names of tools in calls are letters, digits, `_` and `-`: at most 64 for Bedrock, at most 200 elsewhere; Gemini also takes dots and colons.',
+    description:
+      'Tool names in calls consist of letters, digits, `_` and `-` (Gemini: also dots and colons): at most 64 for Bedrock, 128 for Gemini, 200 elsewhere.',
     check: (request, report) => {
       const form = nameForm(request.form, request.provider)
       for (const { name, path } of blocksOf(request, 'call'))
-        if (!(typeof name === 'string' && form.test(name)))
-          report(path, 'the name of the tool has another form')
+        if (!(typeof name === 'string' && form.test(name))) report(path, 'an invalid tool name')
     },
   },
   {
     id: 'input-object',
-    scopes: [...CLAUDE, { form: 'gemini' }, SDK_GOOGLE],
-    says: 'The input of a call is an object.',
+    scopes: [...CLAUDE, 'gemini', 'sdk: google-ai'],
+    description: 'The input of a call is an object.',
     check: (request, report) => {
       for (const { input, path } of blocksOf(request, 'call'))
         if (input !== undefined && !isObject(input)) report(path, `the input is ${kindOf(input)}`)
@@ -183,48 +176,49 @@ export const CALL_RULES: readonly Rule[] = [
   },
   {
     id: 'arguments-json',
-    scopes: [{ form: 'chat' }, RESPONSES],
-    says: 'The arguments of a call are the JSON of an object, as a text.',
+    scopes: ['chat', 'responses'],
+    description: 'The arguments of a call are a string with a JSON object.',
     check: (request, report) => {
       for (const { json, path } of blocksOf(request, 'call')) {
         if (json === undefined) continue
         if (typeof json !== 'string') report(path, `the arguments are ${kindOf(json)}`)
-        else if (!isObjectText(json)) report(path, 'the arguments are not the JSON of an object')
+        else if (!isObjectText(json)) report(path, "the arguments aren't a JSON object")
       }
     },
   },
   {
     id: 'arguments-length',
-    scopes: [CHAT_OPENAI, RESPONSES],
-    says: 'The arguments of a call have at most 1,048,576 characters.',
+    scopes: ['chat: openai azure', 'responses'],
+    description: 'The arguments of a call have at most 1,048,576 characters.',
     check: (request, report) => {
       for (const { json, path } of blocksOf(request, 'call'))
-        if (typeof json === 'string' && json.length > MOST_ARGUMENTS)
-          report(path, `${json.length} characters of arguments`)
+        if (typeof json === 'string' && json.length > MAX_ARGUMENTS_LENGTH)
+          report(path, `${json.length} characters; at most ${MAX_ARGUMENTS_LENGTH} are allowed`)
     },
   },
   {
     id: 'own-tools',
-    scopes: MESSAGES,
-    says: "Results of the provider's own tools have their call before them, and the calls their results.",
+    scopes: ['messages'],
+    description:
+      'Results of server tools have their call before them, and calls of server tools have their result.',
     check: checkOwnTools,
   },
   {
     id: 'tools-missing',
-    scopes: [{ form: 'converse' }],
-    says: 'A request whose messages have calls or results defines tools.',
+    scopes: ['converse'],
+    description: 'A request with calls or results defines tools.',
     check: ({ hasTools, turns }, report) => {
       if (hasTools) return
       const found = turns
         .flatMap(({ blocks }) => blocks)
         .find(({ kind }) => kind === 'call' || kind === 'result')
-      if (found !== undefined) report(found.path, 'a call or a result, while the request has no toolConfig')
+      if (found !== undefined) report(found.path, 'a call or a result in a request without toolConfig')
     },
   },
   {
     id: 'empty-failure',
-    scopes: MESSAGES,
-    says: 'The result of a tool that failed is not empty.',
+    scopes: ['messages'],
+    description: "The result of a failed tool call isn't empty.",
     check: (request, report) => {
       for (const { blocks, path, raw } of blocksOf(request, 'result'))
         if (raw.is_error === true && blocks.every(isEmptyText)) report(path, 'an empty result with is_error')
@@ -232,33 +226,32 @@ export const CALL_RULES: readonly Rule[] = [
   },
   {
     id: 'failure-text',
-    scopes: MESSAGES,
-    says: 'The result of a tool that failed has only text.',
+    scopes: ['messages'],
+    description: 'The result of a failed tool call contains only text.',
     check: (request, report) => {
       for (const { blocks, path, raw } of blocksOf(request, 'result'))
         if (raw.is_error === true && blocks.some(({ kind }) => kind !== 'text'))
-          report(path, 'more than text in a result with is_error')
+          report(path, 'content other than text in a result with is_error')
     },
   },
   {
     id: 'result-name',
-    scopes: GEMINI,
-    says: 'Every result has the name of its tool, in the form of names.',
+    scopes: ['gemini'],
+    description: 'Every result has a valid tool name.',
     check: (request, report) => {
       const form = nameForm(request.form, request.provider)
       for (const { name, path } of blocksOf(request, 'result'))
-        if (!(typeof name === 'string' && form.test(name)))
-          report(path, 'a result without the name of its tool')
+        if (!(typeof name === 'string' && form.test(name))) report(path, 'a result without a valid tool name')
     },
   },
   {
     id: 'call-count',
-    scopes: [CHAT_OPENAI],
-    says: 'A message has at most 128 calls.',
+    scopes: ['chat: openai azure'],
+    description: 'A message has at most 128 calls.',
     check: ({ turns }, report) => {
       for (const { blocks, path } of turns) {
         const calls = blocks.filter(({ kind }) => kind === 'call').length
-        if (calls > CHAT_LISTS.calls) report(path, `${calls} calls, and ${CHAT_LISTS.calls} are allowed`)
+        if (calls > CHAT_MAX.calls) report(path, `${calls} calls; at most ${CHAT_MAX.calls} are allowed`)
       }
     },
   },

@@ -1,17 +1,5 @@
-import { CONVERSE_DOCUMENTS, IMAGES_OF_SMALL_WINDOWS, limitsOf, SMALL_WINDOW } from './limits.ts'
-import {
-  CHAT_GROQ,
-  CHAT_MISTRAL,
-  CHAT_OPENAI,
-  CHAT_XAI,
-  CLAUDE,
-  EVERY_FORM,
-  GEMINI,
-  MESSAGES,
-  RESPONSES,
-  type Rule,
-  SDK_OPENAI,
-} from './rule.ts'
+import { CONVERSE_MAX_DOCUMENTS, limitsOf, SMALL_WINDOW, SMALL_WINDOW_MAX_IMAGES } from './limits.ts'
+import { CLAUDE, EVERY_FORM, type Rule } from './rule.ts'
 import { isObject } from './snapshot.ts'
 import {
   allBlocks,
@@ -23,10 +11,14 @@ import {
   textField,
 } from './wire.ts'
 
-/* Rules about pictures, files and sizes. */
+/* Rules about images, files and sizes. */
 
 function* mediaOf(request: Request): Generator<BlockOf<'media'>> {
   for (const block of allBlocks(request)) if (block.kind === 'media') yield block
+}
+
+function mediaOfKind(request: Request, kind: Media['kind']): BlockOf<'media'>[] {
+  return [...mediaOf(request)].filter(({ media }) => media.kind === kind)
 }
 
 /** Returns the bytes of a medium: of its base64, or of the file encoded in it. */
@@ -61,8 +53,8 @@ function* documentNames(request: Request): Generator<{ readonly name: string; re
 }
 
 /** Documents that the Messages API reads as base64, and audio and files that Chat Completions reads. */
-const DOCUMENTS = new Set(['application/pdf'])
-const SOUNDS = new Set(['audio/wav', 'audio/mp3', 'audio/mpeg'])
+const DOCUMENT_TYPES = new Set(['application/pdf'])
+const AUDIO_TYPES = new Set(['audio/wav', 'audio/mp3', 'audio/mpeg'])
 
 /** Returns why the API doesn't read a medium of this kind; `undefined` if it does. */
 function whyUnread({ form, givenProvider, provider }: Request, media: Media): string | undefined {
@@ -77,17 +69,21 @@ function whyUnread({ form, givenProvider, provider }: Request, media: Media): st
       imageTypes === undefined ||
       imageTypes.includes(type)
       ? undefined
-      : 'a type of pictures that is not read'
+      : "an image type that the API doesn't accept"
   if (form === 'messages') {
-    if (kind === 'file' && (isAddress || type === undefined || DOCUMENTS.has(type))) return undefined
-    return kind === 'file' ? 'a type of files that is not read' : `${kind} is not read`
+    if (kind === 'file' && (isAddress || type === undefined || DOCUMENT_TYPES.has(type))) return undefined
+    return kind === 'file' ? "a file type that the API doesn't accept" : `the API doesn't accept ${kind}`
   }
   const isChat = form === 'chat' || (form === 'sdk' && /\bchat\b/.test(givenProvider))
   if (isChat && (provider === 'openai' || provider === 'azure')) {
     if (kind === 'audio')
-      return type === undefined || SOUNDS.has(type) ? undefined : 'a type of sounds that is not read'
-    if (kind === 'video') return 'video is not read'
-    return type === undefined || DOCUMENTS.has(type) ? undefined : 'a type of files that is not read'
+      return type === undefined || AUDIO_TYPES.has(type)
+        ? undefined
+        : "an audio type that the API doesn't accept"
+    if (kind === 'video') return "the API doesn't accept video"
+    return type === undefined || DOCUMENT_TYPES.has(type)
+      ? undefined
+      : "a file type that the API doesn't accept"
   }
   return undefined
 }
@@ -98,14 +94,15 @@ function imagesOf({ form, model, provider }: Request): number | undefined {
     (form === 'messages' || form === 'converse') &&
     model !== undefined &&
     SMALL_WINDOW.test(model.toLowerCase())
-  return isSmall ? IMAGES_OF_SMALL_WINDOWS : images
+  return isSmall ? SMALL_WINDOW_MAX_IMAGES : images
 }
 
 export const MEDIA_RULES: readonly Rule[] = [
   {
     id: 'media-type',
-    scopes: [...MESSAGES, { form: 'converse' }, CHAT_OPENAI, CHAT_XAI, RESPONSES, ...GEMINI, { form: 'sdk' }],
-    says: 'Pictures and files have a type that the API reads: JPEG, PNG, GIF and WebP (Gemini: PNG, JPEG, WebP, HEIC, HEIF; xAI: JPEG and PNG); documents of the Messages API and files of Chat Completions are PDF.',
+    scopes: ['messages', 'converse', 'chat: openai azure xai', 'responses', 'gemini', 'sdk'],
+    description:
+      'Images and files have a type that the API accepts: JPEG, PNG, GIF and WebP (Gemini: PNG, JPEG, WebP, HEIC and HEIF; xAI: JPEG and PNG); documents in the Messages API and files in Chat Completions are PDFs.',
     check: (request, report) => {
       for (const { media, path } of mediaOf(request)) {
         const why = whyUnread(request, media)
@@ -116,123 +113,117 @@ export const MEDIA_RULES: readonly Rule[] = [
   {
     id: 'media-data',
     scopes: EVERY_FORM,
-    says: 'The data of a picture or a file is base64, whole and not empty.',
+    description: "The data of an image or a file is complete base64 and isn't empty.",
     check: (request, report) => {
       for (const { media, path } of mediaOf(request)) {
         const { base64, bytes } = media
         if (bytes?.data.length === 0 || base64 === '') report(path, 'no data')
         else if (base64 !== undefined && !(typeof base64 === 'string' && isBase64(base64)))
-          report(path, 'the data is not base64')
+          report(path, "the data isn't base64")
       }
     },
   },
   {
     id: 'media-match',
-    scopes: [...MESSAGES, { form: 'sdk', providers: ['anthropic'] }],
-    says: 'A picture is of the type that is stated.',
+    scopes: ['messages', 'sdk: anthropic'],
+    description: 'An image has the media type that is stated.',
     check: (request, report) => {
       for (const { media, path } of mediaOf(request)) {
         const { type } = media
         if (media.kind !== 'image' || type === undefined || type === 'image/*') continue
-        const picture = pictureIn(media)
-        if (picture !== undefined && picture.type !== type)
-          report(path, `stated as ${type}, and is ${picture.type}`)
+        const image = imageIn(media)
+        if (image !== undefined && image.type !== type)
+          report(path, `stated as ${type}, but is ${image.type}`)
       }
     },
   },
   {
     id: 'media-url',
     scopes: EVERY_FORM,
-    says: 'An address is one that the provider can load: absolute, with http or https; Gemini also gs:, Converse s3: alone; Claude on Bedrock and Vertex loads none.',
+    description:
+      "The provider can load every URL: it is absolute, with http or https (Gemini: also gs:, Converse: only s3:). Claude on Bedrock and Vertex doesn't load URLs.",
     check: (request, report) => {
       const { fetches } = limitsOf(request.form, request.provider)
       for (const { media, path } of mediaOf(request)) {
         const { url } = media
         if (url === undefined) continue
-        if (request.form !== 'sdk' && fetches === false)
-          report(path, 'an address, and the provider loads none')
+        if (request.form !== 'sdk' && fetches === false) report(path, "the provider doesn't load URLs")
         else if (typeof url !== 'string' || !isLoadable(url, request.form))
-          report(path, 'an address that the provider cannot load')
+          report(path, "a URL that the provider can't load")
       }
     },
   },
   {
     id: 'media-role',
-    scopes: [...CLAUDE, CHAT_OPENAI, RESPONSES, SDK_OPENAI],
-    says: 'Pictures and files are in messages of the user or in results of tools; in Chat Completions of OpenAI, in messages of the user alone.',
+    scopes: [...CLAUDE, 'chat: openai azure', 'responses', 'sdk: openai azure'],
+    description:
+      'Images and files are in user messages or tool results; in Chat Completions for OpenAI, only in user messages.',
     check: ({ form, system, turns }, report) => {
       for (const block of system)
-        if (block.kind === 'media') report(block.path, 'a picture or a file in the system prompt')
+        if (block.kind === 'media') report(block.path, 'an image or a file in the system prompt')
       for (const { blocks, role } of turns) {
         // The AI SDK itself leaves out the files of an assistant message.
         const isOutput = role === 'tool' && form !== 'chat'
         if (role === 'user' || isOutput || (form === 'sdk' && role === 'assistant')) continue
         for (const block of form === 'chat' ? deepBlocks(blocks) : blocks)
-          if (block.kind === 'media') report(block.path, `a picture or a file in a message of the ${role}`)
+          if (block.kind === 'media')
+            report(block.path, `an image or a file in a message with the role ${role}`)
       }
     },
   },
   {
     id: 'image-count',
     scopes: [
-      ...MESSAGES,
-      { form: 'converse' },
-      CHAT_OPENAI,
-      CHAT_MISTRAL,
-      CHAT_GROQ,
-      RESPONSES,
-      ...GEMINI,
-      { form: 'sdk', providers: ['anthropic', 'google-ai', 'openai', 'azure', 'mistral'] },
+      'messages',
+      'converse',
+      'chat: openai azure mistral groq',
+      'responses',
+      'gemini',
+      'sdk: anthropic google-ai openai azure mistral',
     ],
-    says: 'A request has at most 600 pictures for Claude, 100 for its models with a window of 200,000 tokens; 1,500 for OpenAI, 50 on Azure, 8 for Mistral, 5 for Groq; 3,600 for Gemini, on Vertex 3,000. A request of Converse has at most five documents.',
+    description:
+      'A request has at most 600 images for Claude, 100 for its models with a window of 200,000 tokens; 1,500 for OpenAI, 50 on Azure, 8 for Mistral, 5 for Groq; 3,600 for Gemini, 3,000 on Vertex. A Converse request has at most five documents.',
     check: (request, report) => {
       if (request.form === 'converse') {
-        const files = [...mediaOf(request)].filter(({ media: { kind } }) => kind === 'file')
-        if (files.length > CONVERSE_DOCUMENTS)
-          report(files[CONVERSE_DOCUMENTS]!.path, `${files.length} documents in a request`)
+        const files = mediaOfKind(request, 'file')
+        if (files.length > CONVERSE_MAX_DOCUMENTS)
+          report(
+            files[CONVERSE_MAX_DOCUMENTS]!.path,
+            `${files.length} documents; at most ${CONVERSE_MAX_DOCUMENTS} are allowed`,
+          )
       }
       const most = imagesOf(request)
       if (most === undefined) return
-      const images = [...mediaOf(request)].filter(({ media: { kind } }) => kind === 'image')
+      const images = mediaOfKind(request, 'image')
       if (images.length > most)
-        report(images[most]!.path, `${images.length} pictures, and ${most} are allowed`)
+        report(images[most]!.path, `${images.length} images; at most ${most} are allowed`)
     },
   },
   {
     id: 'image-pixels',
-    scopes: [
-      ...MESSAGES,
-      { form: 'converse' },
-      CHAT_GROQ,
-      { form: 'sdk', providers: ['anthropic', 'bedrock'] },
-    ],
-    says: 'A side of a picture has at most 8,000 pixels for Claude, and 2,000 in a request of the Messages API with more than 20 pictures; a picture for Groq has at most 33,177,600.',
+    scopes: ['messages', 'converse', 'chat: groq', 'sdk: anthropic bedrock'],
+    description:
+      'A side of an image has at most 8,000 pixels for Claude, and 2,000 in a Messages request with more than 20 images; for Groq, an image has at most 33,177,600 pixels.',
     check: (request, report) => {
       const { area, pixels, manyImages } = limitsOf(request.form, request.provider)
-      const images = [...mediaOf(request)].filter(({ media: { kind } }) => kind === 'image')
+      const images = mediaOfKind(request, 'image')
       const most = manyImages !== undefined && images.length > manyImages.above ? manyImages.pixels : pixels
       if (most === undefined && area === undefined) return
       for (const { media, path } of images) {
-        const { width = 0, height = 0 } = pictureIn(media) ?? {}
+        const { width = 0, height = 0 } = imageIn(media) ?? {}
         const size = `${width} × ${height} pixels`
         if (most !== undefined && Math.max(width, height) > most)
-          report(path, `${size}, and ${most} are allowed`)
+          report(path, `${size}; at most ${most} on a side are allowed`)
         else if (area !== undefined && width * height > area)
-          report(path, `${size}, and ${area} in all are allowed`)
+          report(path, `${size}; at most ${area} in all are allowed`)
       }
     },
   },
   {
     id: 'media-bytes',
-    scopes: [
-      ...MESSAGES,
-      { form: 'converse' },
-      CHAT_MISTRAL,
-      CHAT_XAI,
-      { form: 'responses', providers: ['xai'] },
-      { form: 'sdk', providers: ['anthropic'] },
-    ],
-    says: 'A picture has at most 10 MiB of base64 in the Messages API, 5 MiB on Bedrock and Vertex, and 3.75 MB in Converse, a document there 4.5 MB, but for PDF; a picture for Mistral 10 MB, for xAI 20 MiB.',
+    scopes: ['messages', 'converse', 'chat: mistral xai', 'responses: xai', 'sdk: anthropic'],
+    description:
+      'An image has at most 10 MiB of base64 in the Messages API, 5 MiB on Bedrock and Vertex; 3.75 MB in Converse, where a document other than a PDF has at most 4.5 MB; 10 MiB for Mistral, 20 MiB for xAI.',
     check: (request, report) => {
       const { imageBytes, fileBytes } = limitsOf(request.form, request.provider)
       for (const { media, path } of mediaOf(request)) {
@@ -241,61 +232,55 @@ export const MEDIA_RULES: readonly Rule[] = [
         const most = media.kind === 'image' ? imageBytes?.most : fileBytes
         const size = sizeOf(media, media.kind === 'image' ? (imageBytes?.of ?? 'file') : 'file')
         if (most !== undefined && size !== undefined && size > most)
-          report(path, `${size} bytes, and ${most} are allowed`)
+          report(path, `${size} bytes; at most ${most} are allowed`)
       }
     },
   },
   {
     id: 'request-bytes',
-    scopes: [
-      ...MESSAGES,
-      CHAT_OPENAI,
-      CHAT_GROQ,
-      RESPONSES,
-      ...GEMINI,
-      { form: 'sdk', providers: ['anthropic', 'openai', 'google-ai'] },
-    ],
-    says: 'The whole request has at most 32 MiB for the Messages API, 20 on Bedrock and 30 on Vertex; 512 for OpenAI, 100 for Gemini; with pictures in base64, 4 for Groq.',
+    scopes: ['messages', 'chat: openai azure groq', 'responses', 'gemini', 'sdk: anthropic openai google-ai'],
+    description:
+      'A request has at most 32 MiB in the Messages API, 20 on Bedrock and 30 on Vertex; 512 for OpenAI; 100 for Gemini; with base64 images, 4 for Groq.',
     check: (request, report) => {
       const { bytes, form, provider } = request
       const { onlyWithImages, requestBytes } = limitsOf(form, provider)
       if (requestBytes === undefined || bytes <= requestBytes) return
       if (onlyWithImages === true && ![...mediaOf(request)].some(({ media }) => media.base64 !== undefined))
         return
-      report('', `${bytes} bytes, and ${requestBytes} are allowed`)
+      report('', `${bytes} bytes; at most ${requestBytes} are allowed`)
     },
   },
   {
     id: 'document-name',
-    scopes: [{ form: 'converse' }],
-    says: 'The name of a document is 1 to 200 letters, digits, single spaces, `-`, `_`, and round and square brackets.',
+    scopes: ['converse'],
+    description:
+      'A document name consists of 1 to 200 letters, digits, single spaces, `-`, `_`, and round or square brackets.',
     check: (request, report) => {
       for (const { name, path } of documentNames(request))
-        if (!DOCUMENT_NAME.test(name) || name.includes('  '))
-          report(path, 'the name of the document has another form')
+        if (!DOCUMENT_NAME.test(name) || name.includes('  ')) report(path, 'an invalid document name')
     },
   },
   {
     id: 'document-name-twice',
-    scopes: [{ form: 'converse' }],
-    says: 'No two documents of a request have the same name.',
+    scopes: ['converse'],
+    description: 'No two documents of a request have the same name.',
     check: (request, report) => {
       const seen = new Set<string>()
       for (const { name, path } of documentNames(request)) {
-        if (seen.has(name)) report(path, 'the name of a document before')
+        if (seen.has(name)) report(path, 'the same name as an earlier document')
         seen.add(name)
       }
     },
   },
   {
     id: 'document-alone',
-    scopes: [{ form: 'converse' }],
-    says: 'A message with a document has a text.',
+    scopes: ['converse'],
+    description: 'A message with a document also has text.',
     check: ({ turns }, report) => {
       for (const { blocks } of turns) {
         const document = blocks.find(({ kind, raw }) => kind === 'media' && raw.document !== undefined)
         if (document !== undefined && !blocks.some(({ kind }) => kind === 'text'))
-          report(document.path, 'a document without a text beside it')
+          report(document.path, 'a document without text in the same message')
       }
     },
   },
@@ -306,23 +291,23 @@ function isBase64(text: string): boolean {
   return length % 4 !== 1 && length > 0 && !/[^A-Za-z0-9+/_-]/.test(text.slice(0, length))
 }
 
-function pictureIn({ base64, bytes }: Media) {
-  if (bytes !== undefined) return pictureOf(bytes.data)
-  return typeof base64 === 'string' ? pictureOf(base64) : undefined
+function imageIn({ base64, bytes }: Media) {
+  if (bytes !== undefined) return imageOf(bytes.data)
+  return typeof base64 === 'string' ? imageOf(base64) : undefined
 }
 
-/** The properties of a picture that its first bytes show. */
-type Picture = { readonly type: string; readonly width?: number; readonly height?: number }
+/** The properties of an image that its first bytes show. */
+type ImageHeader = { readonly type: string; readonly width?: number; readonly height?: number }
 
 /** The number of bytes that are read: a JPEG can have a long preview before its size. */
-const READ = 256 * 1024
+const MAX_BYTES_READ = 256 * 1024
 
-/** Reads the type and size of a picture; returns `undefined` for any other file. Source: the specifications of the formats. */
-function pictureOf(data: string | Uint8Array): Picture | undefined {
+/** Reads the type and size of an image; returns `undefined` for any other file. Source: the specifications of the formats. */
+function imageOf(data: string | Uint8Array): ImageHeader | undefined {
   const bytes =
     typeof data === 'string'
-      ? Buffer.from(data.slice(0, (READ / 3) * 4), 'base64')
-      : Buffer.from(data.buffer, data.byteOffset, Math.min(data.byteLength, READ))
+      ? Buffer.from(data.slice(0, (MAX_BYTES_READ / 3) * 4), 'base64')
+      : Buffer.from(data.buffer, data.byteOffset, Math.min(data.byteLength, MAX_BYTES_READ))
   const begins = (text: string, at = 0): boolean => bytes.toString('latin1', at, at + text.length) === text
   if (begins('\x89PNG\r\n\x1a\n')) {
     if (bytes.length < 24) return { type: 'image/png' }

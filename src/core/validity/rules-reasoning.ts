@@ -1,14 +1,4 @@
-import {
-  CLAUDE,
-  EVERY_FORM,
-  GEMINI,
-  MESSAGES,
-  RESPONSES,
-  type Rule,
-  SDK_CLAUDE,
-  SDK_GOOGLE,
-  SDK_OPENAI,
-} from './rule.ts'
+import { CLAUDE, EVERY_FORM, type Rule } from './rule.ts'
 import { allBlocks, type Block, blocksOf, type Request, type Turn, textField } from './wire.ts'
 
 /* Rules about reasoning, ids that a provider assigned, and cache marks. */
@@ -44,23 +34,23 @@ const PREFIXES: ReadonlyMap<string, readonly string[]> = new Map([
 export const REASONING_RULES: readonly Rule[] = [
   {
     id: 'thinking-signed',
-    scopes: [...MESSAGES, { form: 'converse' }],
-    says: 'Thinking has its whole signature: base64 that was not cut.',
+    scopes: ['messages', 'converse'],
+    description: 'A thinking block has its text and its complete base64 signature.',
     check: (request, report) => {
       if (!isClaude(request)) return
       for (const { path, raw, signature } of blocksOf(request, 'thinking')) {
         if (typeof signature === 'object' && signature !== null) continue
         if (typeof signature !== 'string' || signature === '') report(path, 'thinking without a signature')
-        else if (!isWholeBase64(signature)) report(path, 'a signature that is not whole base64')
+        else if (!isWholeBase64(signature)) report(path, "a signature that isn't complete base64")
         else if (raw.type === 'thinking' && typeof raw.thinking !== 'string')
-          report(path, 'thinking without its text')
+          report(path, 'thinking without text')
       }
     },
   },
   {
     id: 'thinking-last',
     scopes: CLAUDE,
-    says: "The last block of an assistant's message is not thinking.",
+    description: "The last block of an assistant message isn't thinking.",
     check: ({ turns }, report) => {
       for (const turn of turns) {
         const last = turn.role === 'assistant' ? contentOf(turn).at(-1) : undefined
@@ -71,7 +61,8 @@ export const REASONING_RULES: readonly Rule[] = [
   {
     id: 'thinking-one-response',
     scopes: CLAUDE,
-    says: 'A message has the signed thinking of one response: no two blocks of thinking directly after each other, none after a text but for a tool between, and no two messages with thinking that the API joins.',
+    description:
+      'A message has the signed thinking of only one response: no two adjacent thinking blocks, no thinking after text without a tool between them, and no thinking in two messages that the API joins.',
     check: (request, report) => {
       let before: Block | undefined
       let hasThinking = false
@@ -97,8 +88,9 @@ export const REASONING_RULES: readonly Rule[] = [
   },
   {
     id: 'thinking-leads',
-    scopes: [...MESSAGES, { form: 'converse' }],
-    says: 'In a message with calls, thinking comes first; where `thinking` is enabled, the last message before results begins with it.',
+    scopes: ['messages', 'converse'],
+    description:
+      'In a message with calls, thinking comes first; if `thinking` is enabled, the last message before results begins with it.',
     check: ({ body, turns }, report) => {
       for (const turn of turns) {
         if (turn.role !== 'assistant') continue
@@ -116,23 +108,24 @@ export const REASONING_RULES: readonly Rule[] = [
       if (blocks.some(({ kind }) => kind === 'call') && blocks[0]?.kind !== 'thinking')
         report(
           blocks[0]!.path,
-          'a message with calls that does not begin with thinking, while thinking is enabled',
+          "a message with calls that doesn't begin with thinking, although thinking is enabled",
         )
     },
   },
   {
     id: 'foreign-block',
     scopes: EVERY_FORM,
-    says: 'Every block has a type that the API knows: above all, no thinking of another provider.',
+    description:
+      'Every block has a type that the API knows; thinking of another provider, for example, is unknown.',
     check: (request, report) => {
       for (const block of allBlocks(request))
-        if (block.kind === 'unknown') report(block.path, 'a type that the API does not know')
+        if (block.kind === 'unknown') report(block.path, "a type that the API doesn't know")
     },
   },
   {
     id: 'reasoning-followed',
-    scopes: [RESPONSES],
-    says: 'An item of reasoning is followed by the item of its answer or its call.',
+    scopes: ['responses'],
+    description: 'A reasoning item is followed by the item of its answer or call.',
     check: ({ turns }, report) => {
       let waiting: string[] = []
       for (const { blocks, path, role } of turns) {
@@ -148,37 +141,39 @@ export const REASONING_RULES: readonly Rule[] = [
   },
   {
     id: 'reasoning-whole',
-    scopes: [RESPONSES],
-    says: 'An item of reasoning has a summary, and its encrypted content is base64, unchanged.',
+    scopes: ['responses'],
+    description: 'A reasoning item has a summary, and its encrypted content is unchanged base64.',
     check: ({ turns }, report) => {
       for (const { blocks, path, raw } of turns) {
         const block = blocks[0]
         if (block?.kind !== 'thinking') continue
-        if (!Array.isArray(raw.summary)) report(path, 'reasoning without the list of its summary')
+        if (!Array.isArray(raw.summary)) report(path, 'reasoning without a summary array')
         const { signature } = block
         if (typeof signature === 'string' ? !/^[A-Za-z0-9+/_=-]*$/.test(signature) : signature != null)
-          report(path, 'encrypted content that is not base64')
+          report(path, "encrypted content that isn't base64")
       }
     },
   },
   {
     id: 'item-not-stored',
-    scopes: [RESPONSES],
-    says: 'A request with `store: false` has the encrypted content of each item of reasoning, and refers to no item.',
+    scopes: ['responses'],
+    description:
+      'A request with `store: false` has the encrypted content of each reasoning item, and no item references.',
     check: ({ body, turns }, report) => {
       if (body.store !== false) return
       for (const { blocks, path, raw } of turns) {
         const [block] = blocks
-        if (raw.type === 'item_reference') report(path, 'a reference to an item that is not stored')
+        if (raw.type === 'item_reference') report(path, "a reference to an item that isn't stored")
         else if (block?.kind === 'thinking' && raw.id != null && !block.signature)
-          report(path, 'an item of reasoning that is not stored, without its encrypted content')
+          report(path, "a reasoning item that isn't stored, without its encrypted content")
       }
     },
   },
   {
     id: 'reasoning-missing',
-    scopes: [{ form: 'chat', providers: ['deepseek'] }],
-    says: 'Where the model thinks (`thinking` is enabled, deepseek-reasoner), a message with calls has its `reasoning_content`.',
+    scopes: ['chat: deepseek'],
+    description:
+      'If the model thinks (`thinking` is enabled, or deepseek-reasoner), a message with calls has its `reasoning_content`.',
     check: ({ body, model, turns }, report) => {
       const { thinking } = body
       const thinks =
@@ -190,13 +185,13 @@ export const REASONING_RULES: readonly Rule[] = [
       const words = turns.findLastIndex(({ role }) => role === 'user')
       for (const { blocks, path, raw } of turns.slice(words + 1))
         if (blocks.some(({ kind }) => kind === 'call') && typeof raw.reasoning_content !== 'string')
-          report(path, 'a message with calls without reasoning_content')
+          report(path, 'a message with calls but without reasoning_content')
     },
   },
   {
     id: 'thought-signature',
-    scopes: GEMINI,
-    says: 'Signatures of thoughts are whole base64.',
+    scopes: ['gemini'],
+    description: 'Thought signatures are complete base64.',
     check: ({ turns }, report) => {
       for (const { blocks } of turns)
         for (const { path, raw } of blocks) {
@@ -207,14 +202,15 @@ export const REASONING_RULES: readonly Rule[] = [
             !/^[A-Za-z0-9+/_-]+={0,2}$/.test(signature) ||
             unpadded(signature) % 4 === 1
           )
-            report(path, 'a signature that is not whole base64')
+            report(path, "a signature that isn't complete base64")
         }
     },
   },
   {
     id: 'thought-signature-missing',
-    scopes: GEMINI,
-    says: 'For models from Gemini 3 on, the first call of every answer since the last words of the user has its signature of a thought.',
+    scopes: ['gemini'],
+    description:
+      "For Gemini 3 and later, the first call of every answer since the user's last message has its thought signature.",
     check: ({ model, turns }, report) => {
       if (model === undefined || !/gemini-(?:[3-9]|\d\d)/i.test(model)) return
       const words = turns.findLastIndex(
@@ -223,62 +219,55 @@ export const REASONING_RULES: readonly Rule[] = [
       for (const { blocks, role } of turns.slice(words + 1)) {
         const first = role === 'model' ? blocks.find(({ kind }) => kind === 'call') : undefined
         if (first !== undefined && !(first.raw.thoughtSignature ?? first.raw.thought_signature))
-          report(first.path, 'a call without the signature of its thought')
+          report(first.path, 'a call without its thought signature')
       }
     },
   },
   {
     id: 'numbered-once',
-    scopes: [
-      ...MESSAGES,
-      { form: 'converse' },
-      RESPONSES,
-      { form: 'gemini' },
-      SDK_CLAUDE,
-      SDK_GOOGLE,
-      SDK_OPENAI,
-    ],
-    says: 'What a provider numbered is sent once: ids of items, signatures, signatures of thoughts, encrypted reasoning.',
-    check: ({ numbered }, report) => {
+    scopes: [...CLAUDE, 'responses', 'gemini', 'sdk: google-ai openai azure'],
+    description: 'Item ids, signatures, thought signatures and encrypted reasoning are sent only once.',
+    check: ({ assignedIds }, report) => {
       const seen = new Set<string>()
-      for (const { path, what, value } of numbered) {
+      for (const { path, what, value } of assignedIds) {
         const key = `${what} ${value}`
-        if (seen.has(key)) report(path, `the ${what} of a place before`)
+        if (seen.has(key)) report(path, `the same ${what} as earlier in the request`)
         seen.add(key)
       }
     },
   },
   {
     id: 'item-id',
-    scopes: [RESPONSES],
-    says: 'Ids of items are at most 64 letters, digits, `_` and `-`, and begin with the letters of their type (`msg`, `rs`, `fc`).',
+    scopes: ['responses'],
+    description:
+      'Item ids consist of at most 64 letters, digits, `_` and `-`, and begin with the prefix of their type (`msg`, `rs`, `fc`).',
     check: ({ turns }, report) => {
       for (const { path, raw, role } of turns) {
         const { id } = raw
         if (id === undefined || id === null) continue
         const type = textField(raw.type ?? 'message')
         const prefixes = type === 'message' && role !== 'assistant' ? undefined : PREFIXES.get(type)
-        if (typeof id !== 'string' || !/^[A-Za-z0-9_-]{1,64}$/.test(id))
-          report(path, 'the id has another form')
+        if (typeof id !== 'string' || !/^[A-Za-z0-9_-]{1,64}$/.test(id)) report(path, 'an invalid id')
         else if (prefixes?.some((prefix) => id.startsWith(prefix)) === false)
-          report(path, 'the id begins with other letters than those of its type')
+          report(path, "the id doesn't begin with the prefix of its type")
       }
     },
   },
   {
     id: 'cache-marks',
     scopes: CLAUDE,
-    says: 'At most four marks ask for a cache, in tools, system prompt and messages together.',
+    description: 'The tools, the system prompt and the messages together have at most four cache marks.',
     check: ({ marks }, report) => {
-      if (marks.length > 4) report(marks[4]!.path, `${marks.length} marks, and four are allowed`)
+      if (marks.length > 4) report(marks[4]!.path, `${marks.length} cache marks; at most four are allowed`)
     },
   },
   {
     id: 'cache-mark-place',
-    scopes: [...MESSAGES, { form: 'converse' }],
-    says: 'No block of thinking has a mark that asks for a cache; a cachePoint of Converse follows other content, and no document but a PDF.',
+    scopes: ['messages', 'converse'],
+    description:
+      "No thinking block has a cache mark; in Converse, a `cachePoint` follows other content, but no document that isn't a PDF.",
     check: ({ form, marks, turns }, report) => {
-      for (const { on, path } of marks) if (THINKING_TYPES.has(on)) report(path, 'a mark on thinking')
+      for (const { on, path } of marks) if (THINKING_TYPES.has(on)) report(path, 'a cache mark on thinking')
       if (form !== 'converse') return
       for (const { blocks } of turns)
         for (const [i, { kind, path, raw }] of blocks.entries()) {
@@ -287,7 +276,7 @@ export const REASONING_RULES: readonly Rule[] = [
           const isDocument = before?.kind === 'media' && before.media.kind === 'file'
           if (before === undefined) report(path, 'a cachePoint without content before it')
           else if (isDocument && before.media.type !== 'document/pdf')
-            report(path, 'a cachePoint after a document that is no PDF')
+            report(path, "a cachePoint after a document that isn't a PDF")
         }
     },
   },

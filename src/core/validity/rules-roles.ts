@@ -1,15 +1,5 @@
-import { CHAT_LISTS, OLD_CLAUDE, takesPrefill } from './limits.ts'
-import {
-  CHAT_MISTRAL,
-  CHAT_OPENAI,
-  CLAUDE,
-  EVERY_FORM,
-  MESSAGES,
-  OPENAI_HOSTS,
-  type Rule,
-  SDK_CLAUDE,
-  SDK_GOOGLE,
-} from './rule.ts'
+import { CHAT_MAX, OLD_CLAUDE, takesPrefill } from './limits.ts'
+import { CLAUDE, EVERY_FORM, OPENAI_HOSTS, type Rule } from './rule.ts'
 import type { Block, Form, Request, Turn } from './wire.ts'
 
 /* Rules about the roles of messages and their order. */
@@ -38,7 +28,7 @@ export const ROLE_RULES: readonly Rule[] = [
   {
     id: 'no-messages',
     scopes: EVERY_FORM,
-    says: 'There is at least one message besides the system prompt.',
+    description: 'There is at least one message besides the system prompt.',
     check: (request, report) => {
       const { body, form, turns } = request
       if (
@@ -49,25 +39,25 @@ export const ROLE_RULES: readonly Rule[] = [
       // OpenAI's APIs answer a request that contains only a system message.
       const isEmpty =
         form === 'chat' || form === 'responses' ? turns.length === 0 : firstSpoken(request) === undefined
-      if (isEmpty && request.misshapen.length === 0) report(LISTS[form], 'an empty list')
+      if (isEmpty && request.malformed.length === 0) report(LISTS[form], 'no messages')
     },
   },
   {
     id: 'role',
     scopes: EVERY_FORM,
-    says: 'Every message has a role of the API.',
+    description: 'Every message has a role that the API knows.',
     check: ({ form, provider, turns }, report) => {
-      const isOpenAI = (OPENAI_HOSTS as readonly string[]).includes(provider)
+      const isOpenAI = OPENAI_HOSTS.includes(provider)
       const others = form === 'chat' && KNOWN_CHAT.has(provider) && !isOpenAI ? ['developer', 'function'] : []
       const roles = ROLES[form].filter((role) => !others.includes(role))
       for (const { path, role } of turns)
-        if (!roles.includes(role)) report(path, 'a role that the API does not know')
+        if (!roles.includes(role)) report(path, "a role that the API doesn't know")
     },
   },
   {
     id: 'fields',
-    scopes: [{ form: 'messages' }],
-    says: 'A message has a role and a content, and no other field.',
+    scopes: ['messages'],
+    description: 'A message has the fields `role` and `content`, and no others.',
     check: ({ turns }, report) => {
       for (const { path, raw } of turns) {
         const extra = Object.keys(raw).filter((key) => !FIELDS.has(key)).length
@@ -77,8 +67,8 @@ export const ROLE_RULES: readonly Rule[] = [
   },
   {
     id: 'system-inside',
-    scopes: [...CLAUDE, CHAT_MISTRAL, { form: 'chat', providers: ['huggingface', 'sagemaker'] }, SDK_GOOGLE],
-    says: 'System messages come before all others, or in the field of their own.',
+    scopes: [...CLAUDE, 'chat: mistral huggingface sagemaker', 'sdk: google-ai'],
+    description: 'System messages come before all others, or in their own field.',
     check: ({ form, model, turns }, report) => {
       const isOwnField = form === 'messages' || form === 'converse'
       // Newer Claude models accept system messages after a user's message.
@@ -87,13 +77,13 @@ export const ROLE_RULES: readonly Rule[] = [
       if (first === -1) return
       for (const [i, turn] of turns.entries())
         if (i >= first && isSystem(turn) && !(isAllowed && turns[i - 1]?.role === 'user'))
-          report(turn.path, 'a system message among the others')
+          report(turn.path, 'a system message after other messages')
     },
   },
   {
     id: 'first-user',
-    scopes: [{ form: 'messages' }, { form: 'converse' }, SDK_CLAUDE],
-    says: "The first message is the user's. Anthropic's block of a compaction may come first, too.",
+    scopes: CLAUDE,
+    description: "The first message is the user's, or contains Anthropic's compaction block.",
     check: (request, report) => {
       const first = firstSpoken(request)
       if (first?.role === 'assistant' && !first.blocks.some(({ kind }) => kind === 'compaction'))
@@ -102,26 +92,28 @@ export const ROLE_RULES: readonly Rule[] = [
   },
   {
     id: 'alternation',
-    scopes: [{ form: 'converse' }],
-    says: 'User and assistant alternate.',
+    scopes: ['converse'],
+    description: 'User and assistant messages alternate.',
     check: ({ turns }, report) => {
       for (const [i, { path, role }] of turns.entries())
-        if (i > 0 && turns[i - 1]!.role === role) report(path, 'the role of the message before')
+        if (i > 0 && turns[i - 1]!.role === role) report(path, 'the same role as the message before it')
     },
   },
   {
     id: 'user-after-tool',
-    scopes: [CHAT_MISTRAL, { form: 'sdk', providers: ['mistral'] }],
-    says: "A user's message does not follow the results of tools directly.",
+    scopes: ['chat: mistral', 'sdk: mistral'],
+    description: "A user message doesn't directly follow tool results.",
     check: ({ turns }, report) => {
       for (const [i, { path, role }] of turns.entries())
-        if (role === 'user' && turns[i - 1]?.role === 'tool') report(path, "a user's message after a tool's")
+        if (role === 'user' && turns[i - 1]?.role === 'tool')
+          report(path, 'a user message after a tool result')
     },
   },
   {
     id: 'last-not-assistant',
-    scopes: [CHAT_MISTRAL, ...MESSAGES, { form: 'converse' }, SDK_CLAUDE],
-    says: "The last message is the user's or a tool's. Mistral's models continue an answer with `prefix`, Claude's before version 4.6 any answer, and newer ones that of a tool of their provider.",
+    scopes: [...CLAUDE, 'chat: mistral'],
+    description:
+      "The last message is the user's or a tool's, unless the model continues the answer: Mistral's models with `prefix`, Claude's before version 4.6 always, and later ones after a server tool or a compaction.",
     check: ({ form, model, turns }, report) => {
       const last = turns.at(-1)
       if (last?.role !== 'assistant') return
@@ -134,8 +126,8 @@ export const ROLE_RULES: readonly Rule[] = [
   },
   {
     id: 'answer-empty',
-    scopes: [CHAT_OPENAI, CHAT_MISTRAL],
-    says: "An assistant's message has a content or calls; Mistral's content is not empty.",
+    scopes: ['chat: openai azure mistral'],
+    description: "An assistant message has content or calls; for Mistral, the content isn't empty.",
     check: ({ provider, turns }, report) => {
       for (const { blocks, path, raw, role } of turns) {
         if (role !== 'assistant' || blocks.some(({ kind }) => kind === 'call')) continue
@@ -149,11 +141,11 @@ export const ROLE_RULES: readonly Rule[] = [
   },
   {
     id: 'message-count',
-    scopes: [CHAT_OPENAI],
-    says: 'A request has at most 2,048 messages.',
+    scopes: ['chat: openai azure'],
+    description: 'A request has at most 2,048 messages.',
     check: ({ turns }, report) => {
-      if (turns.length > CHAT_LISTS.messages)
-        report(LISTS.chat, `${turns.length} messages, and ${CHAT_LISTS.messages} are allowed`)
+      if (turns.length > CHAT_MAX.messages)
+        report(LISTS.chat, `${turns.length} messages; at most ${CHAT_MAX.messages} are allowed`)
     },
   },
 ]

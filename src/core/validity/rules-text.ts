@@ -1,5 +1,5 @@
-import { MOST_TEXT } from './limits.ts'
-import { CHAT_OPENAI, CLAUDE, EVERY_FORM, RESPONSES, type Rule, SDK_GOOGLE } from './rule.ts'
+import { MAX_TEXT_LENGTH } from './limits.ts'
+import { CLAUDE, EVERY_FORM, type Rule } from './rule.ts'
 import { allBlocks, type Block } from './wire.ts'
 
 /* Rules about texts, and about the form of the body. */
@@ -15,7 +15,7 @@ export const TEXT_RULES: readonly Rule[] = [
   {
     id: 'json',
     scopes: EVERY_FORM,
-    says: 'The body consists of what JSON can express.',
+    description: 'The body contains only values that JSON can express.',
     check: ({ notJson }, report) => {
       for (const { path, detail } of notJson) report(path, detail)
     },
@@ -23,27 +23,27 @@ export const TEXT_RULES: readonly Rule[] = [
   {
     id: 'shape',
     scopes: EVERY_FORM,
-    says: 'Messages, contents and blocks have the types that the API documents.',
-    check: ({ misshapen }, report) => {
-      for (const { path, detail } of misshapen) report(path, detail)
+    description: 'Messages, content and blocks have the types that the API documents.',
+    check: ({ malformed }, report) => {
+      for (const { path, detail } of malformed) report(path, detail)
     },
   },
   {
     id: 'surrogate',
     scopes: EVERY_FORM,
-    says: 'No text and no name of a field has half a surrogate pair.',
+    description: 'No text and no field name contains a lone surrogate.',
     check: ({ surrogates }, report) => {
       for (const { path, detail } of surrogates) report(path, detail)
     },
   },
   {
     id: 'empty-text',
-    scopes: [...CLAUDE, { form: 'gemini' }, SDK_GOOGLE],
-    says: 'No text block and no message is empty.',
+    scopes: [...CLAUDE, 'gemini', 'sdk: google-ai'],
+    description: 'No text block and no message is empty.',
     check: (request, report) => {
       for (const block of allBlocks(request))
         if (block.kind === 'text' && block.text === '' && block.mayBeEmpty !== true)
-          report(block.path, 'an empty text')
+          report(block.path, 'empty text')
       for (const { path, blocks, role } of request.turns)
         if (blocks.length === 0 && role !== 'system') report(path, 'no content')
     },
@@ -51,7 +51,7 @@ export const TEXT_RULES: readonly Rule[] = [
   {
     id: 'blank-text',
     scopes: CLAUDE,
-    says: 'Every text block has a sign that is not white space.',
+    description: 'Every text block contains a character other than whitespace.',
     check: (request, report) => {
       for (const block of allBlocks(request))
         if (
@@ -60,29 +60,29 @@ export const TEXT_RULES: readonly Rule[] = [
           block.text !== '' &&
           block.text.trim() === ''
         )
-          report(block.path, 'a text of white space alone')
+          report(block.path, 'only whitespace')
     },
   },
   {
     id: 'text-length',
-    scopes: [CHAT_OPENAI, RESPONSES],
-    says: 'A text has at most 10,485,760 characters, on Azure 1,048,576.',
+    scopes: ['chat: openai azure', 'responses'],
+    description: 'A text has at most 10,485,760 characters; on Azure, 1,048,576.',
     check: (request, report) => {
-      const most = request.provider === 'azure' ? MOST_TEXT.azure : MOST_TEXT.openai
+      const most = request.provider === 'azure' ? MAX_TEXT_LENGTH.azure : MAX_TEXT_LENGTH.openai
       for (const block of allBlocks(request))
         if (block.kind === 'text' && block.text.length > most)
-          report(block.path, `${block.text.length} characters, and ${most} are allowed`)
+          report(block.path, `${block.text.length} characters; at most ${most} are allowed`)
     },
   },
   {
     id: 'trailing-space',
-    scopes: [{ form: 'messages' }, { form: 'converse' }],
-    says: "A last message of the assistant's does not end in white space.",
+    scopes: ['messages', 'converse'],
+    description: "If the last message is the assistant's, it doesn't end in whitespace.",
     check: ({ turns }, report) => {
       const last = turns.at(-1)
       const block = last?.role === 'assistant' ? lastBlock(last.blocks) : undefined
       if (block?.kind === 'text' && block.text.trim() !== '' && TRAILING_SPACE.test(block.text.slice(-1)))
-        report(block.path, 'white space at the end')
+        report(block.path, 'whitespace at the end')
     },
   },
 ]

@@ -78,13 +78,13 @@ export function snapshotOf(body: object): Snapshot {
   const leafOf = (value: unknown, path: string, isOpaque: boolean): Plain | undefined => {
     switch (typeof value) {
       case 'string':
-        if (LONE_SURROGATE.test(value)) surrogates.push({ path, detail: 'half a surrogate pair in a text' })
+        if (LONE_SURROGATE.test(value)) surrogates.push({ path, detail: 'a lone surrogate in a text' })
         return value
       case 'boolean':
         return value
       case 'number':
         if (Number.isFinite(value)) return value
-        notJson.push({ path, detail: 'a number that is not finite' })
+        notJson.push({ path, detail: "a number that isn't finite" })
         return null
       case 'object':
         break
@@ -113,7 +113,7 @@ export function snapshotOf(body: object): Snapshot {
   try {
     begin(body, '', false)
   } catch {
-    notJson.push({ path: '', detail: 'the body cannot be read' })
+    notJson.push({ path: '', detail: "the body can't be read" })
   }
   while (top !== undefined) {
     const frame: Frame = top
@@ -130,7 +130,7 @@ export function snapshotOf(body: object): Snapshot {
     const isNamed = !frame.isOpaque && (isList || FIELDS.has(key))
     const path = isNamed ? (frame.path === '' ? key : `${frame.path}.${key}`) : frame.path
     if (!isList && LONE_SURROGATE.test(key))
-      surrogates.push({ path: frame.path, detail: 'half a surrogate pair in the name of a field' })
+      surrogates.push({ path: frame.path, detail: 'a lone surrogate in a field name' })
     // The input of a call contains values of a conversation; the list `input` of the Responses API doesn't.
     const isOpaque = !isNamed || OPAQUE.has(key) || (key === 'input' && frame.parent !== undefined)
     try {
@@ -144,7 +144,7 @@ export function snapshotOf(body: object): Snapshot {
       }
     } catch {
       // A getter or a proxy of the application threw.
-      notJson.push({ path, detail: 'a field that cannot be read' })
+      notJson.push({ path, detail: "a field that can't be read" })
       place(frame, null, 4)
     }
   }

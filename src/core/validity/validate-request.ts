@@ -65,12 +65,12 @@ export function validateRequest(
   if (typeof body !== 'object' || body === null || isArray(body))
     throw invalid('validateRequest: the body must be an object')
   if (typeof provider !== 'string' || provider.trim() === '')
-    throw invalid('validateRequest: the provider must be a text')
+    throw invalid('validateRequest: the provider must be a string')
   if (typeof options !== 'object' || options === null)
     throw invalid('validateRequest: options must be an object')
   const { model } = options
   if (model !== undefined && typeof model !== 'string')
-    throw invalid('validateRequest: options.model must be a text')
+    throw invalid('validateRequest: options.model must be a string')
   const request = readRequest(body, provider, model)
   const found: RequestFinding[] = []
   for (const rule of RULES) {

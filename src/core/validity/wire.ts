@@ -5,7 +5,7 @@ import { type Bytes, isList, isObject, type Plain, type PlainObject, type Snapsh
 /** The wire forms: Anthropic's Messages API, Bedrock's Converse, OpenAI's two APIs, Gemini's API, and the AI SDK's prompt. */
 export type Form = 'messages' | 'converse' | 'chat' | 'responses' | 'gemini' | 'sdk'
 
-/** A picture, a file or audio. */
+/** An image, a file or audio. */
 export type Media = {
   readonly kind: 'image' | 'file' | 'audio' | 'video'
   /** The media type, in lower case, without parameters. */
@@ -60,7 +60,7 @@ export type Turn = {
 export type Mark = { readonly path: string; readonly on: string }
 
 /** An id that a provider assigned, which may be sent only once. */
-export type Numbered = { readonly path: string; readonly what: string; readonly value: string }
+export type AssignedId = { readonly path: string; readonly what: string; readonly value: string }
 
 /** A request that has been read. */
 export type Request = Snapshot & {
@@ -74,9 +74,9 @@ export type Request = Snapshot & {
   readonly turns: readonly Turn[]
   readonly hasTools: boolean
   readonly marks: readonly Mark[]
-  readonly numbered: readonly Numbered[]
+  readonly assignedIds: readonly AssignedId[]
   /** Places that don't match the form of the API. */
-  readonly misshapen: readonly { readonly path: string; readonly detail: string }[]
+  readonly malformed: readonly { readonly path: string; readonly detail: string }[]
 }
 
 /** The data that a reader collects. */
@@ -84,34 +84,34 @@ export type Reading = {
   readonly turns: Turn[]
   readonly system: Block[]
   readonly marks: Mark[]
-  readonly numbered: Numbered[]
-  readonly misshapen: { path: string; detail: string }[]
+  readonly assignedIds: AssignedId[]
+  readonly malformed: { path: string; detail: string }[]
 }
 
 /** The deepest nesting: contents are nested in results and documents, and the APIs go no deeper. */
-export const MOST_NESTING = 2
+export const MAX_NESTING = 2
 
 export function newReading(): Reading {
-  return { turns: [], system: [], marks: [], numbered: [], misshapen: [] }
+  return { turns: [], system: [], marks: [], assignedIds: [], malformed: [] }
 }
 
 /**
- * Yields the objects of a list with their paths. A value that isn't a list, and an entry that isn't an object, is reported as misshapen.
+ * Yields the objects of a list with their paths. A value that isn't a list, and an entry that isn't an object, is reported as malformed.
  */
 export function* objectsIn(
   list: Plain | undefined,
   path: string,
-  { misshapen }: Reading,
-  detail = 'must be a list',
+  { malformed }: Reading,
+  detail = 'must be an array',
 ): Generator<readonly [PlainObject, string]> {
   if (!isList(list)) {
-    misshapen.push({ path, detail })
+    malformed.push({ path, detail })
     return
   }
   for (const [i, item] of list.entries()) {
     const at = `${path}.${i}`
     if (isObject(item)) yield [item, at]
-    else misshapen.push({ path: at, detail: 'must be an object' })
+    else malformed.push({ path: at, detail: 'must be an object' })
   }
 }
 
@@ -136,8 +136,13 @@ export function textBlock(text: string, path: string, raw: PlainObject = {}): Bl
 }
 
 /** Records an id that a provider assigned, unless it is absent or empty. */
-export function addNumber(value: Plain | undefined, path: string, what: string, { numbered }: Reading): void {
-  if (typeof value === 'string' && value !== '') numbered.push({ path, what, value })
+export function addAssignedId(
+  value: Plain | undefined,
+  path: string,
+  what: string,
+  { assignedIds }: Reading,
+): void {
+  if (typeof value === 'string' && value !== '') assignedIds.push({ path, what, value })
 }
 
 /** Yields the blocks of one kind among those of the messages. */

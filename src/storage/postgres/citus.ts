@@ -76,7 +76,7 @@ export async function beginChanges({
   const { rows } = await connection.query('show citus.enable_unsafe_triggers', [])
   if (rows[0]?.[0] === 'on') return
   const detail =
-    'Citus does not permit triggers on distributed tables. A superuser permits them: alter database … set citus.enable_unsafe_triggers = on'
+    "Citus doesn't permit triggers on distributed tables. A superuser can permit them: alter database … set citus.enable_unsafe_triggers = on"
   throw new UndertextError('STORE_UNAVAILABLE', { location, detail })
 }
 

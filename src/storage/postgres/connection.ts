@@ -30,7 +30,7 @@ export type PostgresOptions = {
 
 const KEPT_ADDRESSES = 10_000
 /** The maximum number of statements sent before an answer is awaited. */
-const MOST_SENT = 256
+const MAX_PIPELINED = 256
 
 /** A database: a pool of connections, and the state that they share. */
 export class PostgresDatabase {
@@ -128,7 +128,7 @@ export class PostgresSql implements Sql {
     const scope = this.#current()
     const answer = this.#run(text, values, true)
     // Outside of a transaction, its failure would not make a later step fail.
-    if (scope.kind !== 'write' || ++scope.sent % MOST_SENT === 0) yield answer
+    if (scope.kind !== 'write' || ++scope.sent % MAX_PIPELINED === 0) yield answer
   }
 
   change(text: string, ...values: unknown[]): Step<number> {
@@ -136,7 +136,7 @@ export class PostgresSql implements Sql {
   }
 
   *insert(text: string, key: number | null, ...values: unknown[]): Work<number> {
-    if (key === null) throw new Error('PostgreSQL does not choose keys.')
+    if (key === null) throw new Error('An insert on PostgreSQL requires a key.')
     yield* this.run(text, key, ...values)
     return key
   }
@@ -223,7 +223,7 @@ export class PostgresSql implements Sql {
     if (session === 0) return -randomFamily()
     const family = scope.session?.family
     const entered = scope.entered.findLast((one) => one.family === family && one.number === session)
-    if (entered === undefined) throw new Error('A session gets numbers after it was entered.')
+    if (entered === undefined) throw new Error('Enter the session before requesting a number.')
     if (entered.look !== undefined) yield entered.look
     // The counters are written at the commit.
     scope.hasWritten = true
@@ -333,7 +333,7 @@ export class PostgresSql implements Sql {
     else this.#begin(scope, deadline)
     try {
       const result = await drive(work())
-      if (await this.#isStale(scope)) throw new Error('a session is at another address')
+      if (await this.#isStale(scope)) throw new Error('a session moved to another address')
       if (scope.failure !== undefined) throw scope.failure.error
       // A read result is valid even if the end of the transaction fails.
       if (scope.hasWritten && scope.kind === 'write') await this.#commit(scope)
@@ -387,7 +387,7 @@ export class PostgresSql implements Sql {
     if (failure.isPassing || failure.isRefused || !scope.hasConnected) return undefined
     if (!failure.isLost) throw failure.error
     // If the row lacks the token, the statement may still reach the server, so a retry might store the messages twice.
-    const { rows } = (await this.#askAnew(verb, (anew) =>
+    const { rows } = (await this.#askOnNewConnection(verb, (anew) =>
       this.#ask(anew, LOCK_LAST, [address.family, address.number]),
     )) ?? { rows: [] }
     const [lastWrite, ...result] = rows[0] ?? []
@@ -396,7 +396,7 @@ export class PostgresSql implements Sql {
   }
 
   /** Asks on new connections until one answers, which includes waiting for the end of a lost transaction. */
-  async #askAnew<T>(verb: string, ask: (scope: Scope) => Promise<T>): Promise<T | undefined> {
+  async #askOnNewConnection<T>(verb: string, ask: (scope: Scope) => Promise<T>): Promise<T | undefined> {
     const deadline = this.#deadline()
     for (let attempt = 0; ; attempt++) {
       const scope = scopeOf('write', verb)
@@ -414,7 +414,7 @@ export class PostgresSql implements Sql {
   #unknown({ code }: Failure): UndertextError {
     const { location } = this.#database.options
     const named = code === undefined ? '' : ` (${code})`
-    const detail = `the connection was lost during a commit${named}, and whether this call was stored is unknown. Read the session before you call again.`
+    const detail = `the connection was lost during a commit${named}, so it is unknown whether this call was stored. Read the session before you repeat the call.`
     return new UndertextError('STORE_UNAVAILABLE', { location, detail, outcome: 'unknown' })
   }
 
@@ -444,7 +444,7 @@ export class PostgresSql implements Sql {
   async #outcome({ verb, entered: [entered] }: Scope, token: string): Promise<Outcome> {
     if (entered === undefined) return 'unknown'
     const { family, number, id, before, isForgotten } = entered
-    const outcome = await this.#askAnew(verb, async (scope): Promise<Outcome> => {
+    const outcome = await this.#askOnNewConnection(verb, async (scope): Promise<Outcome> => {
       // The lost transaction may still be running. Both statements wait for its end, because it holds the name or the row.
       if (before === undefined)
         await this.#ask(scope, `${INSERT_NAME} on conflict do nothing`, [id, family, number])
@@ -524,11 +524,11 @@ export class PostgresSql implements Sql {
   #ask(scope: Scope, text: string, values: unknown[]): Promise<PostgresResult> {
     const statement = this.#database.statement(text)
     if (values.length !== statement.parameters)
-      throw new Error(`A statement has ${statement.parameters} parameters and got ${values.length} values.`)
+      throw new Error(`A statement with ${statement.parameters} parameters received ${values.length} values.`)
     if (statement.usesFamily && scope.session === undefined)
-      throw new Error('A session is entered before the statements about it.')
+      throw new Error('Enter the session before running statements about it.')
     if (scope.session === null && text.includes('{?,}'))
-      throw new Error('A row is inserted into a session that exists.')
+      throw new Error('A row can only be inserted into an existing session.')
     // -1 stands for no family.
     const all = statement.usesFamily ? [...values, scope.session?.family ?? -1] : values
     return this.#send(scope, statement.text, all, statement.name)
@@ -580,7 +580,7 @@ export class PostgresSql implements Sql {
   }
 
   #current(): Scope {
-    if (this.#scope === undefined) throw new Error('A statement is run within read, write or outside.')
+    if (this.#scope === undefined) throw new Error('A statement can only run within read, write or outside.')
     return this.#scope
   }
 

@@ -173,7 +173,7 @@ class PoolConnection implements PostgresConnection {
 
 /** Statements of migrations, which get the longest timeout: they may be slow, or wait for the migration of another process. */
 const UNLIMITED = /^(?:create|alter|drop|select pg_advisory_xact_lock)\b/i
-const LONGEST_TIMEOUT_MS = 2 ** 31 - 1
+const MAX_TIMEOUT_MS = 2 ** 31 - 1
 
 type Answered = (
   error: Error | undefined,
@@ -194,7 +194,7 @@ class Query {
     this.text = text
     this.values = values
     this.name = name
-    if (UNLIMITED.test(text)) this.query_timeout = LONGEST_TIMEOUT_MS
+    if (UNLIMITED.test(text)) this.query_timeout = MAX_TIMEOUT_MS
     this.callback = callback
   }
 }

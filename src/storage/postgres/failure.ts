@@ -58,11 +58,11 @@ export function isStalePlan(error: unknown): boolean {
 /** Returns whether the connection was lost: true unless the server answered or a value was invalid. */
 function isLost(code: string | undefined, error: unknown): boolean {
   if (isUndertextError(error) || error instanceof RangeError) return false
-  return code === undefined || !isServers(code) || LOST.test(code)
+  return code === undefined || !isServerCode(code) || LOST.test(code)
 }
 
 /** Returns whether a code is the server's; codes of the operating system begin with an E. */
-function isServers(code: string): boolean {
+function isServerCode(code: string): boolean {
   return /^(?!E)[0-9A-Z]{5}$/.test(code)
 }
 
@@ -73,7 +73,7 @@ export function isTooLarge(error: unknown): boolean {
 
 export function tooLarge(): UndertextError {
   return new UndertextError('INVALID_INPUT', {
-    problems: 'a message, an id or a key is larger than a database can hold',
+    problems: 'a message, an id or a key is too large for the database',
   })
 }
 
@@ -99,13 +99,12 @@ function errorOf(
   if (error instanceof RangeError) return tooLarge()
   if (code === undefined) {
     if (CLOSED_WORDS.test(message)) return new UndertextError('STORE_CLOSED', {})
-    if (LOST_WORDS.test(message))
-      return unavailable('the connection was lost, or the server does not answer.')
+    if (LOST_WORDS.test(message)) return unavailable("the connection was lost, or the server doesn't answer.")
     const name = error instanceof Error ? error.name : typeof error
     const isPassword = /password|SASL/.test(message)
     return unavailable(isPassword ? wrongCredentials(name) : `the driver failed (${name}).`)
   }
-  if (!isServers(code)) return unavailable(systemDetail(code))
+  if (!isServerCode(code)) return unavailable(systemDetail(code))
 
   if (isTaken || /^(?:40001|40P01|55P03)$/.test(code)) return new UndertextError('STORE_BUSY', { waitedMs })
   if (code === NO_CONNECTION_FREE)
@@ -134,10 +133,10 @@ function isMistake(code: string, message: string): boolean {
 }
 
 const READING_ONLY =
-  'The server accepts only reading transactions (a standby, or default_transaction_read_only is on)'
+  'The server accepts only read transactions (a standby, or default_transaction_read_only is on)'
 
 function wrongCredentials(code: string): string {
-  return `the server refused the credentials (${code}). Check the user, the password and the server's pg_hba.conf.`
+  return `the server rejected the credentials (${code}). Check the user, the password and the server's pg_hba.conf.`
 }
 
 type Advice = NonNullable<Failures['STORE_UNAVAILABLE']['advice']>
@@ -148,16 +147,19 @@ const DETAILS: readonly (readonly [RegExp, (code: string) => string, Advice?])[]
   [LOST, (code) => `the connection was lost (${code}). Try again.`],
   [
     /^57014$/,
-    (code) => `the server cancelled a statement (${code}), and nothing was written. Raise statement_timeout.`,
+    (code) => `the server canceled a statement (${code}), and nothing was written. Raise statement_timeout.`,
   ],
-  [/^3D000$/, (code) => `the server has no database of this name (${code}). Create it: createdb`],
+  [/^3D000$/, (code) => `the server has no database with this name (${code}). Create it: createdb`],
   [
     /^UT002$/,
     (code) => `a fork of another owner needs these messages (${code}), and nothing was written.`,
     'KEEP_FORKS',
   ],
-  [/^42501$/, (code) => `the role lacks a privilege (${code}). Grant it the schema and the tables in it.`],
-  [/^(?:26000|42P05)$/, (code) => `a prepared statement is lost (${code}).`, 'UNPREPARED'],
+  [
+    /^42501$/,
+    (code) => `the role lacks a privilege (${code}). Grant it privileges on the schema and its tables.`,
+  ],
+  [/^(?:26000|42P05)$/, (code) => `a prepared statement was lost (${code}).`, 'UNPREPARED'],
   [/^0A000$/, (code) => `another process changed the tables (${code}). Try again.`],
   [/^53/, (code) => `the server lacks resources (${code}).`],
   [/^58/, (code) => `the server cannot read or write its files (${code}).`],
@@ -165,10 +167,10 @@ const DETAILS: readonly (readonly [RegExp, (code: string) => string, Advice?])[]
 
 function systemDetail(code: string): string {
   if (code === 'ERR_INVALID_URL')
-    return 'the address is not of the form postgres://user:password@host:5432/database.'
+    return "the address doesn't have the form postgres://user:password@host:5432/database."
   if (/CERT|TLS|SSL/.test(code))
     return `the connection could not be encrypted (${code}). Check sslmode in the URL, or ssl of the pool.`
   if (LOST.test(code))
-    return `the server cannot be reached (${code}). Check that it runs, and its host and port.`
+    return `the server cannot be reached (${code}). Check that it is running, and check its host and port.`
   return `the driver failed (${code}).`
 }

@@ -1,5 +1,5 @@
 import { invalid, UndertextError } from '../../core/errors.ts'
-import { notAStore, outdated, refuseNewer, refuseUnguarded, versionIn, warnOfForeign } from '../opening.ts'
+import { notAStore, outdated, rejectNewer, rejectUnguarded, versionIn, warnOfForeign } from '../opening.ts'
 import { beginChanges, distribute, hasCitus, tablesOf } from './citus.ts'
 import { guardReport } from './guards.ts'
 import { MIGRATIONS } from './migrations.ts'
@@ -55,7 +55,7 @@ export async function migrate(driver: PostgresDriver, options: MigrateOptions): 
   let isDone = false
   try {
     const found = await schemaVersion(place)
-    refuseNewer(found, supported())
+    rejectNewer(found, supported())
     if (found < supported() && readonly) throw outdated(location, found, supported())
     if (found < supported()) await bringUp(place, adopt)
     await checkGuards(place)
@@ -75,17 +75,17 @@ async function bringUp(place: Place, adopt: boolean): Promise<void> {
   try {
     await run('select pg_advisory_xact_lock($1)', LOCK)
     const locked = await schemaVersion(place)
-    refuseNewer(locked, supported())
+    rejectNewer(locked, supported())
     const citus = (await hasCitus(connection)) ? await tablesOf(connection, schema) : undefined
     const isDistributed = citus !== undefined && citus.distributed.length > 0
     if (locked === 0 && isDistributed)
       throw notAStore(
         place.location,
-        'this is a worker of a cluster. Name the coordinator, which has all tables.',
+        'this is a worker of a cluster. Connect to the coordinator, which has all tables.',
       )
     // A schema that was created without Citus isn't distributed here: moving its rows takes long, so the administrator decides when.
     const isCluster = isDistributed || (citus !== undefined && locked === 0)
-    if (locked === 0 && !adopt) await refuseOthers(place)
+    if (locked === 0 && !adopt) await rejectForeignTables(place)
     if (locked < supported()) {
       // Not "if not exists", which needs the right to create in the database even if the schema exists.
       const { count } = await run('select 1 from pg_catalog.pg_namespace where nspname = $1', schema)
@@ -130,7 +130,7 @@ export async function schemaVersion({
   return versionIn(row)
 }
 
-async function refuseOthers(place: Place): Promise<void> {
+async function rejectForeignTables(place: Place): Promise<void> {
   if (!(await hasTables(place))) return
   const detail = `its schema ${JSON.stringify(place.schema)} has tables of another program.`
   throw notAStore(place.location, detail, 'ADOPT')
@@ -155,14 +155,14 @@ function translated(error: unknown, place: Place): unknown {
     case '42501': // insufficient_privilege
       return new UndertextError('STORE_UNAVAILABLE', {
         location: place.location,
-        detail: `its role may not use the schema ${JSON.stringify(place.schema)} or create the tables in it. Open the store once with a role that may, and grant the rest.`,
+        detail: `its role may not use the schema ${JSON.stringify(place.schema)} or create the tables in it. Open the store once with a role that may, and grant this role access to its tables.`,
       })
     case '42P01': // undefined_table
-      return notAStore(place.location, 'it has not all of the tables of its version.')
+      return notAStore(place.location, 'some tables of its version are missing.')
     case '42P07': // duplicate_table
     case '42723': // duplicate_function
     case '42710': // duplicate_object
-      return notAStore(place.location, 'it has tables of another program with names that undertext needs.')
+      return notAStore(place.location, 'it has tables of another program whose names undertext needs.')
     default:
       return error
   }
@@ -170,6 +170,6 @@ function translated(error: unknown, place: Place): unknown {
 
 async function checkGuards(place: Place): Promise<void> {
   const { kind, problems } = await guardReport(place.connection, place.schema)
-  if (kind === 'none') refuseUnguarded(place.location, problems)
+  if (kind === 'none') rejectUnguarded(place.location, problems)
   else warnOfForeign(place.location, problems)
 }

@@ -5,12 +5,12 @@ import type { Scope } from './scope.ts'
 /* Repeats a transaction after a serialization failure, a deadlock, a lock that was not free, or a lost connection. */
 
 /** The longest pause before a repetition, milliseconds. */
-const LONGEST_PAUSE_MS = 200
+const MAX_PAUSE_MS = 200
 
 /** The maximum number of retries after a lost connection, because the call itself may be the cause of the loss. */
-const MOST_LOSSES = 3
+const MAX_LOSS_RETRIES = 3
 /** The maximum number of retries if an id was taken by a session that isn't there. */
-const MOST_TAKEN = 3
+const MAX_TAKEN_RETRIES = 3
 
 /** Runs attempts of a transaction until one succeeds or another could not help. */
 export async function retried<T>(
@@ -26,9 +26,9 @@ export async function retried<T>(
       if (scope.isStale) continue
       if (scope.failure?.isLost) losses++
       // Row-level security hides the session with this id, so a retry can't find it either.
-      if (count >= MOST_TAKEN && scope.failure?.constraint?.startsWith('names_pkey'))
+      if (count >= MAX_TAKEN_RETRIES && scope.failure?.constraint?.startsWith('names_pkey'))
         throw new UndertextError('SESSION_EXISTS', { sessionId: scope.entered.at(-1)?.id ?? '' })
-      if (!isRepeatable(scope) || losses > MOST_LOSSES || !(await pause(count, deadline))) throw error
+      if (!isRepeatable(scope) || losses > MAX_LOSS_RETRIES || !(await pause(count, deadline))) throw error
     }
   }
 }
@@ -43,7 +43,7 @@ function isRepeatable({ kind, failure, hasConnected, hasAnswered, outcome }: Sco
 
 /** Waits before another attempt; returns `false` if the deadline leaves no time for one. */
 export async function pause(attempt: number, deadline: number): Promise<boolean> {
-  const ms = (0.5 + Math.random() / 2) * Math.min(LONGEST_PAUSE_MS, 5 * 2 ** attempt)
+  const ms = (0.5 + Math.random() / 2) * Math.min(MAX_PAUSE_MS, 5 * 2 ** attempt)
   if (performance.now() + ms >= deadline) return false
   await sleep(ms)
   return true

@@ -72,7 +72,7 @@ export function translate(text: string, schema: string): Translated {
     if (word !== undefined) return word
     const type = { list: 'bigint', texts: 'text' }[name]
     if (type === undefined || !argument.startsWith('?'))
-      throw new Error(`{${fragment}} is not a fragment of SQL.`)
+      throw new Error(`{${fragment}} isn't an SQL fragment.`)
     const list = `(select value::${type} as value from json_array_elements_text(${parameter(argument.slice(1))}::json))`
     return hasAlias(rest) ? list : `${list} as list`
   }
@@ -97,7 +97,7 @@ function parametersOf(text: string): number {
     if (number !== undefined) numbers.push(number)
   }
   if (numbers.every((number) => number === '')) return numbers.length
-  if (numbers.includes('')) throw new Error('A statement has plain and numbered parameters.')
+  if (numbers.includes('')) throw new Error('A statement cannot mix plain and numbered parameters.')
   return numbers.reduce((most, number) => Math.max(most, Number(number)), 0)
 }
 

@@ -1,10 +1,10 @@
 import type { WordIndex } from '../sql/sql.ts'
-import { expressionOf, FOUND, FOUND_IN, MOST_COUNTED } from '../sql/word-index.ts'
+import { expressionOf, FOUND, FOUND_IN, MAX_COUNTED_ROWS } from '../sql/word-index.ts'
 
 /* The search index in PostgreSQL: one tsvector for each row, or several for a long one, because a tsvector holds less than 1 MB. */
 
 /** The maximum length of the words in a tsvector, in UTF-16 units. */
-const MOST_PART = 200_000
+const MAX_PART_LENGTH = 200_000
 
 const OF_PLACE = `m.family = {int k 0} and m.session = {int k 1} and m.key = ({int k 1} - 1) * ${2 ** 34} + {int k 2}`
 const [ROWS, CITUS_ROWS] = [
@@ -53,7 +53,7 @@ export const words: WordIndex = {
            where ${isIn} w.words @@ cast(? as tsquery) ${isOld} limit ?) known
          order by added desc, family, session desc, place desc limit ?) found`,
       ...[...values, ...(session === undefined ? [] : [session]), expressionOf(words, "'", ' | ', ' & ')],
-      ...[...(moment === undefined ? [] : [moment]), MOST_COUNTED, limit],
+      ...[...(moment === undefined ? [] : [moment]), MAX_COUNTED_ROWS, limit],
     )
   },
 
@@ -62,7 +62,7 @@ export const words: WordIndex = {
     const row = yield* sql.get(
       `select count(*) from (select 1 from undertext_words where ${isIn} words @@ cast(? as tsquery) limit ?) found`,
       ...(session === undefined ? [] : [session]),
-      ...[expressionOf([[word]], "'", '', ''), MOST_COUNTED],
+      ...[expressionOf([[word]], "'", '', ''), MAX_COUNTED_ROWS],
     )
     return Number(row![0])
   },
@@ -94,7 +94,7 @@ function partsOf(words: readonly string[]): string[] {
   const parts: string[] = []
   let [part, units] = [[] as string[], 0]
   for (const word of words) {
-    if (units > MOST_PART) {
+    if (units > MAX_PART_LENGTH) {
       parts.push(part.join(' '))
       ;[part, units] = [[], 0]
     }

@@ -43,12 +43,12 @@ export class HeadCheck {
   add(record: HeadRecord): string | undefined {
     const phase = ORDER.indexOf(record.type)
     if (record.type === 'session') {
-      if (this.session !== undefined) return 'a history has one session'
+      if (this.session !== undefined) return 'a history must have only one session'
       this.session = record
       return undefined
     }
     if (this.session === undefined) return 'the session must follow the header'
-    if (phase < this.#phase) return `a record of the type ${record.type} must come earlier`
+    if (phase < this.#phase) return `records of type ${record.type} must come earlier`
     this.#phase = phase
     const problem = this.#problem(record, this.session)
     ;(this.#lists[HEAD_LISTS[record.type]] as HeadRecord[]).push(record)
@@ -62,7 +62,7 @@ export class HeadCheck {
     const hiding = new Hiding(this.#lists.compactions)
     const problem = this.#insertions(session) ?? this.#hiders(hiding) ?? this.#undos() ?? this.#turned()
     if (problem !== undefined) return problem
-    if (this.#unused.size > 0) return 'a piece belongs to no request'
+    if (this.#unused.size > 0) return "a piece doesn't belong to any request"
     return { head: { session, ...this.#lists }, hiding }
   }
 
@@ -72,21 +72,21 @@ export class HeadCheck {
         return this.#compaction(record, session)
       case 'audit':
         if (Buffer.byteLength(JSON.stringify(record)) > MAX_AUDIT_BYTES)
-          return `a record of the audit must not be longer than ${MAX_AUDIT_BYTES} bytes`
-        if (record.position > session.messages) return 'position must be of the session’s messages'
+          return `an audit record must not be longer than ${MAX_AUDIT_BYTES} bytes`
+        if (record.position > session.messages) return 'position must be that of a message in the session'
         return this.#known(record.compaction)
       case 'usage':
         return this.#once(`usage ${JSON.stringify([record.provider, record.model])}`)
       case 'measurement':
-        if (record.viewEpoch > session.viewEpoch) return 'viewEpoch must not be later than the session’s'
+        if (record.viewEpoch > session.viewEpoch) return 'viewEpoch must not be greater than the session’s'
         return this.#once(`measurement ${JSON.stringify([record.provider, record.model])}`)
       case 'operation':
         if (record.positions.some((position) => position > session.messages))
-          return 'positions must be of the session’s messages'
+          return 'positions must be those of messages in the session'
         return this.#known(record.compaction) ?? this.#once(`operation ${record.id}`)
       case 'piece':
         if (createHash('sha256').update(record.text).digest('hex') !== record.sha256)
-          return 'sha256 must be that of its text'
+          return 'sha256 must match its text'
         this.#unused.add(record.sha256)
         return this.#once(`piece ${record.sha256}`)
       case 'request':
@@ -99,12 +99,12 @@ export class HeadCheck {
   #request(record: RequestRecord, { messages }: SessionRecord): string | undefined {
     const { position, audit, promptRange, answer, inputTokens } = record
     if (Math.max(position, promptRange?.[1] ?? 0, answer?.[1] ?? 0) > messages)
-      return 'positions must be of the session’s messages'
-    if (audit > this.#lists.audit.length) return 'audit must be the number of a record of the audit'
+      return 'positions must be those of messages in the session'
+    if (audit > this.#lists.audit.length) return 'audit must be the number of an audit record'
     if (inputTokens === undefined && BILLED.some((name) => record[name] !== undefined))
-      return 'inputTokens must be there with the other tokens'
+      return 'inputTokens is required with the other token counts'
     for (const hash of REQUEST_TEXTS.flatMap((name) => record[name] ?? [])) {
-      if (!this.#names.has(`piece ${hash}`)) return 'a piece of it is not there'
+      if (!this.#names.has(`piece ${hash}`)) return 'one of its pieces is missing'
       this.#unused.delete(hash)
     }
     return undefined
@@ -113,39 +113,39 @@ export class HeadCheck {
   #note(record: NoteRecord): string | undefined {
     const { id, no, key, source, sourceSession, replacedBy, forgottenAt } = record
     if (no <= (this.#lists.notes.at(-1)?.no ?? 0)) return 'notes must be in the order of their numbers'
-    if (replacedBy !== undefined && replacedBy <= no) return 'a note is replaced by a later one'
+    if (replacedBy !== undefined && replacedBy <= no) return 'replacedBy must be the number of a later note'
     if ((source === undefined) !== (sourceSession === undefined))
-      return 'a source is a message and its session'
+      return 'source and sourceSession must be given together'
     const isCurrent = replacedBy === undefined && forgottenAt === undefined
     const again = key !== undefined && isCurrent ? this.#once(`note of ${key}`) : undefined
     return again ?? this.#once(`note ${id}`)
   }
 
   #once(name: string): string | undefined {
-    if (this.#names.has(name)) return 'there is one like it already'
+    if (this.#names.has(name)) return 'it duplicates an earlier record'
     this.#names.add(name)
     return undefined
   }
 
   #known(id: string | undefined): string | undefined {
-    return id === undefined || this.#compactions.has(id) ? undefined : 'its compaction is not there'
+    return id === undefined || this.#compactions.has(id) ? undefined : 'its compaction is missing'
   }
 
   #compaction(record: CompactionRecord, session: SessionRecord): string | undefined {
-    if (this.#compactions.has(record.id)) return 'there is a compaction of its id already'
+    if (this.#compactions.has(record.id)) return 'a compaction with its id already exists'
     this.#compactions.set(record.id, record)
     const { rank, hides = {}, beside = {}, inserts, rewinds, kind } = record
     if (rank > session.version) return 'rank must not be greater than the session’s version'
     for (const set of [hides, beside, { inserted: inserts === undefined ? [] : [inserts] }])
-      if (!isWithin(set, session, isAttempt(record))) return 'it names rows that the session does not have'
+      if (!isWithin(set, session, isAttempt(record))) return "it names rows that the session doesn't have"
     if (overlap(hides, beside)) return 'it cannot hide a row and leave it in view'
     if (inserts !== undefined && hides.inserted?.some(([, ordinal]) => ordinal === inserts[1]))
-      return 'it cannot hide the row it inserts'
-    if (rewinds === true && kind !== 'manual') return 'only a manual compaction rewinds'
+      return 'it cannot hide the row that it inserts'
+    if (rewinds === true && kind !== 'manual') return 'only a manual compaction can be a rewind'
     if (isAttempt(record)) return attemptProblem(record)
-    if (record.rowsHidden !== rowsOf(hides)) return 'rowsHidden must be the number of rows it hides'
+    if (record.rowsHidden !== rowsOf(hides)) return 'rowsHidden must be the number of rows that it hides'
     if (record.undoneWithRun !== undefined && record.status !== 'undone')
-      return 'undoneWithRun is for undone ones'
+      return 'undoneWithRun requires the status undone'
     return undefined
   }
 
@@ -163,8 +163,8 @@ export class HeadCheck {
       const covered = [...(record.hides?.inserted ?? []), ...(record.beside?.inserted ?? [])]
       for (const [anchor, ordinal] of covered) {
         const inserter = inserters.get(ordinal)!
-        if (inserter.inserts![0] !== anchor) return 'a compaction covers a row at another place'
-        if (inserter.rank >= record.rank) return 'a compaction covers a row of a later one'
+        if (inserter.inserts![0] !== anchor) return 'a compaction covers a row at the wrong place'
+        if (inserter.rank >= record.rank) return 'a compaction covers a row that a later one inserts'
       }
     }
     return undefined
@@ -179,7 +179,7 @@ export class HeadCheck {
         if (hidden.has(ordinal)) return 'two compactions in force hide the same row'
         hidden.add(ordinal)
         if (this.#lists.compactions[hiding.inserterOf(ordinal)!]!.status !== 'active')
-          return 'a compaction in force hides a row of one that is not'
+          return "a compaction in force hides a row inserted by one that isn't in force"
       }
     }
     return undefined
@@ -189,7 +189,7 @@ export class HeadCheck {
     for (const { undoneWithRun } of this.#lists.compactions) {
       if (undoneWithRun === undefined) continue
       if (this.#lists.audit[undoneWithRun - 1]?.event !== 'run undone')
-        return 'undoneWithRun must count to the undo of a run'
+        return 'undoneWithRun must be the number of the audit record of an undone run'
     }
     return undefined
   }
@@ -204,9 +204,9 @@ export class HeadCheck {
         ...(turned?.lifted ?? []),
         ...(turned?.restored ?? []),
       ]
-      if (named.length > 0 && rewinds !== true) return 'only a rewind lifts and restores compactions'
+      if (named.length > 0 && rewinds !== true) return 'only a rewind can lift or restore compactions'
       if (named.some((id) => !this.#compactions.has(id) || this.#compactions.get(id)!.rank >= rank))
-        return 'a rewind turns compactions that are not there before it'
+        return "a rewind lifts or restores compactions that don't precede it"
     }
     return undefined
   }
@@ -215,7 +215,7 @@ export class HeadCheck {
 function attemptProblem(record: CompactionRecord): string | undefined {
   const { inserts, partsReplaced, undoneWithRun } = record
   const isBare = inserts === undefined && partsReplaced === 0 && undoneWithRun === undefined
-  return isBare ? undefined : 'one that was never in force inserts and replaces nothing'
+  return isBare ? undefined : 'a compaction that was never in force cannot insert or replace anything'
 }
 
 /** Checks that the rows exist. An attempt may also name rows that its run would have inserted. */

@@ -70,16 +70,17 @@ class RowCheck {
     if (problem !== undefined || this.#row === undefined) return problem
     const part = this.#required.get(this.#row.id)
     if (part === undefined) return undefined
-    if (part >= partsOf(this.#row).length) return 'a compaction refers to a part that its row does not have'
+    if (part >= partsOf(this.#row).length) return "a compaction refers to a part that its row doesn't have"
     this.#required.delete(this.#row.id)
     return undefined
   }
 
   #message({ position, id }: MessageRecord): string | undefined {
     if (position !== this.counts.messages + 1) return `position must be ${this.counts.messages + 1}`
-    if (position > this.#head.session.messages) return 'there are more messages than the session says'
+    if (position > this.#head.session.messages)
+      return 'there are more messages than the session record states'
     if (id?.startsWith(`${this.#head.session.incarnation}:`) === true)
-      return 'id must not have the form of the session’s own'
+      return 'id must not have the form of the ids that undertext assigns in this session'
     this.counts.messages = position
     this.#anchor = position
     this.#ordinal = 0
@@ -94,9 +95,11 @@ class RowCheck {
     this.counts.inserted += 1
     const inserter = this.#compaction(this.#hiding.inserterOf(ordinal))
     if (inserter === undefined || inserter.id !== compaction || inserter.inserts![0] !== anchor)
-      return 'its compaction does not insert it'
+      return "its compaction doesn't insert it"
     const isSummary = type === 'summary'
-    return isSummary === isCondensing(inserter.kind) ? undefined : 'its compaction inserts no such row'
+    return isSummary === isCondensing(inserter.kind)
+      ? undefined
+      : 'its compaction inserts a row of another kind'
   }
 
   #compaction(index: number | undefined): CompactionRecord | undefined {
@@ -106,9 +109,9 @@ class RowCheck {
   #tags(record: RowRecord): string | undefined {
     const expected = namedTags(this.#hiding.tagsOf(record), this.#head.compactions)
     for (const tag of ['condenseParent', 'truncationParent'] as const)
-      if (record[tag] !== expected[tag]) return `${tag} is not what the compactions in force say`
+      if (record[tag] !== expected[tag]) return `${tag} doesn't match the compactions in force`
     if (record.type !== 'message' && record.retired !== expected.retired)
-      return 'retired is not what its compaction says'
+      return "retired doesn't match its compaction"
     return undefined
   }
 
@@ -118,7 +121,7 @@ class RowCheck {
     const problem = messageProblem(message)
     if (problem !== undefined) return problem.replace(/^\./, '')
     const content = withBytes(value as NewMessage['content'], bytes)
-    if (content === undefined) return 'bytes must name parts that hold base64'
+    if (content === undefined) return 'bytes must name parts that contain base64'
     this.#row = { id: recordId(this.#head.session.incarnation, record), content, part: 0, by: -1 }
     return undefined
   }
@@ -127,29 +130,30 @@ class RowCheck {
     const row = this.#row
     if (row?.id !== message) return 'it must follow its row'
     const by = this.#indexes.get(compaction)
-    if (by === undefined) return 'its compaction is not there'
+    if (by === undefined) return 'its compaction is missing'
     if (part < row.part || (part === row.part && by <= row.by))
-      return 'replacements of a row must be in order of parts and compactions'
+      return 'replacements of a row must be ordered by part and compaction'
     row.part = part
     row.by = by
     this.#replaced[by]! += 1
     this.counts.replacements += 1
     const original = partsOf(row)[part]
-    if (original === undefined) return 'the row does not have that part'
+    if (original === undefined) return "the row doesn't have that part"
     if (text === null)
-      return this.#compaction(by)!.rewinds === true ? undefined : 'only a rewind shows originals again'
-    return mayShow(original, text) ? undefined : 'no text may be shown in place of that part'
+      return this.#compaction(by)!.rewinds === true ? undefined : 'only a rewind can show an original again'
+    return mayShow(original, text) ? undefined : 'that part cannot be replaced with a text'
   }
 
   /** Returns the problem at the end, such as missing rows. */
   close(): string | undefined {
     const { session, compactions } = this.#head
-    if (this.counts.messages !== session.messages) return 'there are fewer messages than the session says'
+    if (this.counts.messages !== session.messages)
+      return 'there are fewer messages than the session record states'
     if (this.counts.inserted !== session.inserted)
-      return 'there are fewer inserted rows than the session says'
-    if (this.#required.size > 0) return 'a compaction refers to a row that is not there'
+      return 'there are fewer inserted rows than the session record states'
+    if (this.#required.size > 0) return 'a compaction refers to a missing row'
     const wrong = compactions.findIndex(({ partsReplaced }, index) => partsReplaced !== this.#replaced[index])
-    return wrong === -1 ? undefined : 'partsReplaced of a compaction is not the number of its replacements'
+    return wrong === -1 ? undefined : 'partsReplaced of a compaction must be the number of its replacements'
   }
 }
 
@@ -193,11 +197,11 @@ export class HistoryCheck {
 
   #next(record: HistoryRecord): string | undefined {
     if (record.type === 'header') {
-      if (this.#hasHeader) return 'a history has one header'
+      if (this.#hasHeader) return 'a history must have only one header'
       this.#hasHeader = true
       return undefined
     }
-    if (!this.#hasHeader) return 'a history begins with its header'
+    if (!this.#hasHeader) return 'a history must begin with its header'
     if (isRow(record) || record.type === 'replacement' || record.type === 'end') {
       const problem = this.#closeHead()
       if (problem !== undefined) return problem
@@ -222,7 +226,7 @@ export class HistoryCheck {
     if (problem !== undefined) return problem
     for (const [name, count] of Object.entries(this.counts))
       if (record[name as keyof HistoryCounts] !== count)
-        return `${name} must be ${count}: records are missing or too many`
+        return `${name} must be ${count}: there are too few or too many records`
     this.#isDone = true
     return undefined
   }
@@ -233,8 +237,8 @@ function versionProblem(value: unknown): string | undefined {
   if (typeof value !== 'object' || value === null) return undefined
   const { type, format, version } = value as { readonly [name: string]: unknown }
   if (type !== 'header') return undefined
-  if (format !== HISTORY_FORMAT) return 'it is no history of undertext'
+  if (format !== HISTORY_FORMAT) return "it isn't an undertext history"
   if (typeof version === 'number' && version !== HISTORY_VERSION)
-    return `it has version ${version} of the format, and this package reads version ${HISTORY_VERSION}: use the version of undertext that wrote it`
+    return `it has version ${version} of the format, but this package reads version ${HISTORY_VERSION}: use the version of undertext that wrote it`
   return undefined
 }

@@ -41,7 +41,7 @@ const place = z.tuple([count, ordinal])
 
 const rowSet = z
   .strictObject({ positions: z.array(range).optional(), inserted: z.array(place).optional() })
-  .refine(({ positions = [] }) => isAscending(positions), 'must be ranges in order that do not overlap')
+  .refine(({ positions = [] }) => isAscending(positions), "must be ordered ranges that don't overlap")
   .refine(
     ({ inserted = [] }) => new Set(inserted.map(([, at]) => at)).size === inserted.length,
     'must not name a row twice',
@@ -216,7 +216,7 @@ const request = z.strictObject({
 const noteRecord = z.strictObject({
   type: z.literal('note'),
   id: nameSchema,
-  /** 1, 2, 3 …, with gaps where notes were removed for good. */
+  /** 1, 2, 3 …, with gaps where notes were removed permanently. */
   no: ordinal,
   key: newNameSchema.optional(),
   text: z.string().max(MAX_NOTE_LENGTH * 2),

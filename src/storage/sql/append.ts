@@ -1,8 +1,8 @@
 import { UndertextError } from '../../core/errors.ts'
 import {
+  MIN_PREVIEWED_LENGTH,
   type PartPreview,
   previewsOf,
-  SHORTEST_PREVIEWED,
   type ToolOutputLimits,
 } from '../../core/files/tool-output/message-previews.ts'
 import { canonicalJson, stringifyJson } from '../../core/messages/json.ts'
@@ -85,7 +85,7 @@ export function* append(
 }
 
 /** The maximum number of messages in one statement. */
-const MOST_AT_ONCE = 16
+const MAX_STATEMENT_MESSAGES = 16
 
 /**
  * Appends plain messages in one round trip if the engine supports it. The session must exist, and the messages must have no own ids, blobs
@@ -100,7 +100,7 @@ function* appendAtOnce(
   if (
     sql.appendOnce === undefined ||
     rows.length === 0 ||
-    rows.length > MOST_AT_ONCE ||
+    rows.length > MAX_STATEMENT_MESSAGES ||
     previewed !== undefined
   )
     return undefined
@@ -172,11 +172,11 @@ type Seen = { readonly estimator: string; readonly config: SessionSettings['conf
  * costs a retry.
  */
 const seenSessions = new WeakMap<Estimators, Map<string, Seen>>()
-const MOST_SESSIONS = 1_000
+const MAX_SESSIONS = 1_000
 
 function outdated(estimators: Estimators, { sessionId, estimator, settings }: Head): OutdatedBatch {
   const known = seenSessions.get(estimators) ?? new Map<string, Seen>()
-  if (known.size >= MOST_SESSIONS) known.clear()
+  if (known.size >= MAX_SESSIONS) known.clear()
   seenSessions.set(estimators, known.set(sessionId, { estimator, config: settings.config }))
   return new OutdatedBatch()
 }
@@ -215,7 +215,7 @@ function prepare(message: NewMessage, estimator: Estimator): Prepared {
 
 /** The JSON of a text is at least as long as the text, so no large output is missed. */
 function mayBeLarge({ results, encoded }: Prepared): boolean {
-  return results.length > 0 && encoded.content.length > SHORTEST_PREVIEWED
+  return results.length > 0 && encoded.content.length > MIN_PREVIEWED_LENGTH
 }
 
 /** Writes a batch within the caller's transaction. Throws `OutdatedBatch` if it was prepared for other settings. */
@@ -529,11 +529,11 @@ function* insertMany(
 }
 
 /** The maximum number of rows in one statement. Their parameters stay far below PostgreSQL's limit. */
-const MOST_ROWS = 64
+const MAX_STATEMENT_ROWS = 64
 
 /** Splits a list into parts whose lengths are powers of two, so that only a few different statements are prepared. */
 function* batchesOf<T>(list: readonly T[]): Generator<readonly T[]> {
-  for (let from = 0, size = MOST_ROWS; from < list.length; from += size) {
+  for (let from = 0, size = MAX_STATEMENT_ROWS; from < list.length; from += size) {
     while (size > list.length - from) size /= 2
     yield list.slice(from, from + size)
   }
@@ -550,7 +550,7 @@ function explainConflict(
   const column = sql.takenColumn(error)
   if (column === undefined) return error
   if (column === 'id') return idTaken(head, id!)
-  const detail = `a row for position ${position} is there already`
+  const detail = `a row for position ${position} already exists`
   return new UndertextError('STORE_CORRUPT', { detail })
 }
 

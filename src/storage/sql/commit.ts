@@ -160,11 +160,11 @@ export const commitRun = writing(
     // These reads don't depend on what is written, so they are started before anything is awaited.
     const planned = begun(requirePlanned(sql, snapshot))
     const holding = begun(leaseOfId(sql, sessionId))
-    const noting = begun(notedNumbers(sql, run.steps))
+    const noting = begun(attemptNumbers(sql, run.steps))
     const session = yield* planned
     const held = yield* holding
     if (lease !== undefined && held?.runId !== lease.runId)
-      throw stale(sessionId, 'another process took the compaction over')
+      throw stale(sessionId, 'another process took over the compaction')
     const noted = yield* noting
     const running = begun(runningAttempts(sql, session.no))
     if (run.job !== undefined) yield* settleJob(sql, sessionId, run.job, run.steps.length > 0)
@@ -200,7 +200,7 @@ export const commitRun = writing(
 )
 
 /** Returns the numbers of the steps that were recorded when their summaries were requested. */
-function* notedNumbers(sql: Sql, steps: readonly CommitStep[]): Work<ReadonlyMap<string, number>> {
+function* attemptNumbers(sql: Sql, steps: readonly CommitStep[]): Work<ReadonlyMap<string, number>> {
   const rows = yield* sql.all(
     'select id, no from undertext_compactions where {family} id in (select value from {texts ?} k)',
     JSON.stringify(steps.map(({ id }) => id)),
@@ -231,7 +231,7 @@ function* requireKeys(sql: Sql, session: StoredSession, steps: readonly CommitSt
     JSON.stringify([...rows.values()]),
     session.no,
   ))!
-  if (found[0] !== rows.size) throw stale(session.id, 'the session was restored since')
+  if (found[0] !== rows.size) throw stale(session.id, 'the session was restored in the meantime')
 }
 
 /**
@@ -280,7 +280,7 @@ export function* commitStep(
   const no = noted?.get(step.id) ?? (noted === undefined ? null : next) ?? (yield* writing)
   const tagging = begun(setTags(sql, session.no, { kind: plan.kind, no }, coverage, true))
   yield* writing
-  if (!(yield* tagging)) throw stale(session.id, 'its messages were changed since')
+  if (!(yield* tagging)) throw stale(session.id, 'its messages have changed')
   if (step.inserted !== undefined && plan.insert !== undefined) {
     keys.set(step.inserted.key, yield* insertRow(sql, session, step, no, ordinal))
   }

@@ -61,7 +61,7 @@ export function* writeCompaction(
     ...COMPACTION_ORIGIN.write(record),
     ...COMPACTION_FIGURES.write(record),
   )
-  if (written === undefined) throw stale(session.id, 'it was applied already')
+  if (written === undefined) throw stale(session.id, 'it was already applied')
   return written[0] as number
 }
 

@@ -42,7 +42,7 @@ const STORED = `select c.no, c.id, c.run, c.kind, c.status, c.trigger, c.coverag
 
 /** Returns all compactions of a session in order of creation, within the caller's transaction. The cost grows with the session. */
 export function* loadCompactions(sql: Sql, session: number): Work<StoredCompaction[]> {
-  return onceEach(yield* sql.all(`${STORED} where {family c} c.session = ? order by c.no`, session)).map(
+  return distinctRows(yield* sql.all(`${STORED} where {family c} c.session = ? order by c.no`, session)).map(
     decodeStored,
   )
 }
@@ -57,7 +57,7 @@ export function* someCompactions(
   const isId = typeof session === 'string'
   const named = isId ? '(select no from undertext_sessions where {family} id = ?)' : '?'
   const text = `${STORED} where {family c} c.session = ${named} and ${where}`
-  return onceEach(yield* sql.all(text, session, ...parameters)).map(decodeStored)
+  return distinctRows(yield* sql.all(text, session, ...parameters)).map(decodeStored)
 }
 
 /** Returns compactions by their numbers in order of rank, within the caller's transaction. */
@@ -72,7 +72,7 @@ export function* compactionsNumbered(
 }
 
 /** Removes duplicates: in a damaged store, one compaction may have inserted two rows. */
-export function onceEach(rows: readonly Row[]): Row[] {
+export function distinctRows(rows: readonly Row[]): Row[] {
   return [...new Map(rows.map((row) => [row[0], row] as const)).values()]
 }
 
@@ -244,7 +244,7 @@ export const readCompactions = reading(
       session.no,
       ...named,
     )
-    const rows = onceEach(all)
+    const rows = distinctRows(all)
     const turned = yield* turnedIds(sql, session, rows)
     const replaced = yield* replacedParts(sql, session, rows)
     const required = yield* requiredParts(sql, session, rows)

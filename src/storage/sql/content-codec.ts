@@ -190,7 +190,7 @@ export function decodeContent(
     const [hash, encoding] = blob
     const bytes = found.get(hash)
     if (bytes === undefined)
-      throw new UndertextError('STORE_CORRUPT', { detail: `blob ${hash} of ${named(row)} is gone` })
+      throw new UndertextError('STORE_CORRUPT', { detail: `blob ${hash} of ${named(row)} is missing` })
     places.delete(String(place))
     if (encoding === 'bytes') return new Uint8Array(bytes)
     return Buffer.from(bytes).toString(encoding === 'base64' ? 'base64' : 'utf8')

@@ -26,7 +26,7 @@ import {
   type References,
   USAGE,
 } from './columns.ts'
-import { coverageOf, decodeTurned, idsOfKeys, onceEach, placeOf, requiredKeys } from './compactions.ts'
+import { coverageOf, decodeTurned, distinctRows, idsOfKeys, placeOf, requiredKeys } from './compactions.ts'
 import {
   type Blobs,
   damaged,
@@ -167,7 +167,7 @@ function* exportCompactions(
      where {family c} c.session = ? order by c.no`,
     session.no,
   )
-  const rows = onceEach(all)
+  const rows = distinctRows(all)
   const requirements = yield* requirementsOf(sql, session, rows)
   const named = (numbers: readonly number[]): string[] => numbers.map((no) => references.ids.get(no)!)
   return rows.map((row) => {
@@ -243,7 +243,7 @@ const MAX_BYTES = 4_000_000
 
 /**
  * Returns the rows after a position, as they were when the head was read: pins and tags follow from the head, and everything else is
- * written once. Throws `STORE_CORRUPT`, and `SESSION_NOT_FOUND` if the session was purged since.
+ * written once. Throws `STORE_CORRUPT`, and `SESSION_NOT_FOUND` if the session was purged in the meantime.
  */
 export const exportRows = reading(
   'sessions.export',

@@ -490,7 +490,7 @@ function* settle(sql: Sql, forking: Forking, keys: NewKeys): Work<void> {
     ...[origin.no, position, origin.version, origin.viewEpoch, fork.no],
   )
   const isReplacing = copied.some(({ row }) => (row[COMPACTION.indexOf('parts_replaced')] as number) > 0)
-  if (past !== undefined) yield* goBack(sql, forking, past, keys)
+  if (past !== undefined) yield* restoreMoment(sql, forking, past, keys)
   if (isReplacing) yield* showAll(sql, fork.no, past !== undefined)
   if (past !== undefined) return yield* resetCounters(sql, fork.no)
   yield* sql.run(
@@ -501,13 +501,13 @@ function* settle(sql: Sql, forking: Forking, keys: NewKeys): Work<void> {
 }
 
 /** Sets the pins, tags and original sizes that the rows of a fork had at a moment. */
-function* goBack(
+function* restoreMoment(
   sql: Sql,
   { origin, fork, position, copied }: Forking,
   past: Point,
   keys: NewKeys,
 ): Work<void> {
-  yield* pinAsThen(sql, origin, fork, past)
+  yield* restorePins(sql, origin, fork, past)
   for (const { newNo, state, row } of copied) {
     if (state !== STATES.restored) continue
     const [, id, , , text] = row
@@ -540,7 +540,7 @@ function* goBack(
 }
 
 /** Restores pins from the audit. An entry names up to 20 messages; for others the current pins are kept. */
-function* pinAsThen(sql: Sql, origin: StoredSession, fork: StoredSession, { audit }: Point): Work<void> {
+function* restorePins(sql: Sql, origin: StoredSession, fork: StoredSession, { audit }: Point): Work<void> {
   const later = yield* sql.all(
     `select no, event, detail from undertext_audit
      where {family} session = ? and no > ? and event in ('pinned', 'unpinned') order by no`,

@@ -2,7 +2,7 @@ import { UndertextError } from '../../core/errors.ts'
 import type { FinishedImport, ImportInProgress, NewImport, Session } from '../storage.ts'
 import { writeAudit } from './audit.ts'
 import { addReferences, blobsOf, dropReferences } from './content-codec.ts'
-import { dropSession, leaveToForks } from './purge.ts'
+import { dropSession, transferToForks } from './purge.ts'
 import { requestBlobs } from './requests.ts'
 import { insertSession, readSession, requireSession, type StoredSession, updateFields } from './sessions.ts'
 import { outside, type Sql, writing } from './sql.ts'
@@ -18,7 +18,7 @@ export const beginImport = writing(
   'beginImport',
   function* (sql: Sql, request: NewImport): Work<StoredSession> {
     const { id, fields, estimator, holder, expiresAt, incarnations } = request
-    yield* refuseTaken(sql, id)
+    yield* requireFreeId(sql, id)
     const incarnation = request.incarnation ?? (incarnations && (yield* firstFree(sql, incarnations)))
     if (incarnations !== undefined && incarnation === undefined)
       throw new UndertextError('SESSION_EXISTS', { sessionId: id })
@@ -53,7 +53,7 @@ export function* publish(
   { fields, createdAt, updatedAt, audit }: FinishedImport,
 ): Work<Session> {
   const { no } = yield* requireImport(sql, importId)
-  yield* refuseTaken(sql, id)
+  yield* requireFreeId(sql, id)
   if (fields !== undefined) yield* updateFields(sql, yield* requireSession(sql, importId), fields)
   yield* sql.rename(importId, id)
   yield* sql.run(
@@ -76,7 +76,7 @@ export function* setAside(
   const { no } = session
   // Ids of compactions and jobs are unique in a file, and the session's successor uses the same ids.
   yield* sql.unguarded(String(no), function* () {
-    yield* leaveToForks(sql, session)
+    yield* transferToForks(sql, session)
     for (const table of ['compactions', 'jobs'])
       yield* sql.run(`delete from undertext_${table} where {family} session = ?`, no)
   })
@@ -103,7 +103,7 @@ function* importNo(sql: Sql, id: string): Work<number | undefined> {
   return row?.[0] as number | undefined
 }
 
-function* refuseTaken(sql: Sql, id: string): Work<void> {
+function* requireFreeId(sql: Sql, id: string): Work<void> {
   if ((yield* readSession(sql, id)) !== undefined)
     throw new UndertextError('SESSION_EXISTS', { sessionId: id })
 }

@@ -82,7 +82,7 @@ export function* claimJob(
   sql: Sql,
   id: string,
   claim: JobClaim,
-  mostAttempts: number,
+  maxAttempts: number,
 ): Work<ClaimedJob | undefined> {
   // Usually there is no open job, and then no write lock is needed.
   const seen = yield* sql.outside('jobs.start', () => openOfId(sql, id))
@@ -92,7 +92,7 @@ export function* claimJob(
     const open = yield* openOfId(sql, id)
     if (open === undefined || !(yield* isDue(sql, open))) return undefined
     const now = Date.now()
-    const isExhausted = open.job.attempts >= mostAttempts
+    const isExhausted = open.job.attempts >= maxAttempts
     if (isExhausted) {
       yield* sql.run(
         `update undertext_jobs set state = 'failed', error = ?, ${ENDED} where {family} no = ?`,
@@ -186,7 +186,7 @@ export const endJob = writing(
 )
 
 /**
- * Settles the job of a run within the transaction of the run's commit. Throws `ABORTED` if the job was cancelled or taken over. If the run
+ * Settles the job of a run within the transaction of the run's commit. Throws `ABORTED` if the job was canceled or taken over. If the run
  * has steps, the job is done with the same commit, so that a crash can't repeat it.
  */
 export function* settleJob(

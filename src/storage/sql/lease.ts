@@ -9,7 +9,7 @@ import { readSession, requireSession, type StoredSession } from './sessions.ts'
 import { type Sql, writing } from './sql.ts'
 import type { Work } from './work.ts'
 
-export function* leaseOf(sql: Sql, session: number): Work<Lease | undefined> {
+function* leaseOf(sql: Sql, session: number): Work<Lease | undefined> {
   return yield* leaseWhere(sql, 'no', session)
 }
 
@@ -36,7 +36,7 @@ export function* clearLease(sql: Sql, session: number): Work<void> {
 }
 
 /** Marks attempts of a session as expired if their run has no valid lease, within the caller's transaction. */
-export function* expireDead(sql: Sql, session: number): Work<void> {
+function* expireDead(sql: Sql, session: number): Work<void> {
   const lease = yield* leaseOf(sql, session)
   yield* expireAttempts(sql, session, yield* runningAttempts(sql, session), liveRun(sql, lease))
 }
@@ -47,7 +47,7 @@ export function liveRun(sql: Sql, lease: Lease | undefined): string | undefined 
 }
 
 /** Like `expireDead`, in its own transaction, if there are such attempts. */
-export function* endDead(sql: Sql, verb: string, id: string): Work<void> {
+export function* expireDeadInTransaction(sql: Sql, verb: string, id: string): Work<void> {
   const no = yield* sql.outside(verb, function* () {
     const session = yield* readSession(sql, id)
     return session !== undefined && (yield* hasRunning(sql, session.no)) ? session.no : undefined
@@ -77,7 +77,7 @@ export function* expireAllDead(sql: Sql): Work<void> {
 export function* leaseInTheWay(sql: Sql, id: string): Work<Lease | undefined> {
   const lease = yield* sql.outside('compactSession', () => leaseOfId(sql, id))
   if (lease === undefined || !isAlive(sql, lease)) {
-    yield* endDead(sql, 'compactSession', id)
+    yield* expireDeadInTransaction(sql, 'compactSession', id)
     return undefined
   }
   if (expiresTooLate(sql, lease)) yield* sql.write('compactSession', () => shorten(sql, id, lease))
@@ -150,7 +150,7 @@ function* findPlanned(sql: Sql, { session }: Snapshot): Work<StoredSession | und
 /** Returns the session of a snapshot. Throws `STALE_PLAN` if it was purged since. */
 export function* requirePlanned(sql: Sql, snapshot: Snapshot): Work<StoredSession> {
   const session = yield* findPlanned(sql, snapshot)
-  if (session === undefined) throw stale(snapshot.session.id, 'the session was purged since')
+  if (session === undefined) throw stale(snapshot.session.id, 'the session was purged in the meantime')
   return session
 }
 

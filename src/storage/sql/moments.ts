@@ -61,7 +61,7 @@ export function* pointOf(sql: Sql, session: SessionHead, moment: Moment | undefi
   if ('time' in moment) return yield* atTime(sql, no, Number(moment.time))
   if ('audit' in moment) {
     const row = yield* sql.get(`${POSITION_OF_ENTRY} and no = ?`, no, moment.audit)
-    if (row === undefined) throw invalid('moment: the session has no entry of the audit with this number')
+    if (row === undefined) throw invalid('moment: the session has no audit entry with this number')
     return { position: row[0] as number, audit: moment.audit }
   }
   const request = requestNo(session.incarnation, moment.request)
@@ -504,7 +504,7 @@ function* withTagsOf(
  * Returns whether messages were pinned at a point, for those that entries of the audit name. An entry names at most 20 messages; for the
  * others, the current pins are the best approximation.
  */
-export function* pinsAt(
+function* pinsAt(
   sql: Sql,
   session: { readonly no: number },
   { audit }: Point,

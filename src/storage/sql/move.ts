@@ -56,7 +56,7 @@ const LEARNED = {
   limits: { key: ['provider', 'model', 'kind'], values: ['tokens', 'at'] },
 } as const
 const RECEIPT = ['event', 'run', 'at', 'actor', 'detail'] as const
-const MOST_RECEIPTS = 500
+const MAX_RECEIPTS = 500
 
 export function* readStoreRecords(
   sql: Sql,
@@ -77,10 +77,10 @@ export function* readStoreRecords(
     const rows = yield* sql.all(
       `select ${RECEIPT.join(', ')}, no from undertext_audit where session = 0 ${isLater} order by at, no limit ?`,
       ...(after ?? []),
-      MOST_RECEIPTS,
+      MAX_RECEIPTS,
     )
     const records = rows.map((row) => recordOf(RECEIPT, row))
-    const last = rows.length < MOST_RECEIPTS ? undefined : rows.at(-1)!
+    const last = rows.length < MAX_RECEIPTS ? undefined : rows.at(-1)!
     return { records, next: last && [last[2] as number, last[5] as number] }
   })
 }
@@ -90,10 +90,10 @@ function* readOwnersNotes(sql: Sql, from: number): Work<StoreRecords> {
   const names = ['owner', ...NOTE.names]
   const rows = yield* sql.all(
     `select ${names.join(', ')} from undertext_notes where session = 0 order by owner, no limit ? offset ?`,
-    MOST_RECEIPTS,
+    MAX_RECEIPTS,
     from,
   )
-  const next = rows.length < MOST_RECEIPTS ? undefined : [from + rows.length]
+  const next = rows.length < MAX_RECEIPTS ? undefined : [from + rows.length]
   return { records: rows.map((row) => recordOf(names, row)), next }
 }
 

@@ -1,10 +1,10 @@
 /*
- * Decides which compactions an undo, a redo or a rewind takes out of force, and which it redoes. The rules are `dependsOn` and `isInTheWay`
+ * Decides which compactions an undo, a redo or a rewind takes out of force, and which it redoes. The rules are `dependsOn` and `blocksLifting`
  * of `core/model/coverage.ts`; the walks ask the database for candidates.
  */
 
 import { UndertextError } from '../../core/errors.ts'
-import { dependsOn, isInTheWay, type Nested } from '../../core/model/coverage.ts'
+import { blocksLifting, dependsOn, type Nested } from '../../core/model/coverage.ts'
 import { mapped, type Step, type Work } from './work.ts'
 
 /** The compactions that a rewind undid and redid when it came into force. */
@@ -52,7 +52,7 @@ function* dependentsOf<T extends Nested>(nesting: Nesting<T>, earlier: T): Work<
     return later.filter((other) => other.rank > earlier.rank && counts(other))
   }
   const onRestored = yield* mapped(restored, (one) => since(one, (later) => dependsOn(later, one)))
-  const onLifted = yield* mapped(lifted, (one) => since(one, (later) => isInTheWay(later, one)))
+  const onLifted = yield* mapped(lifted, (one) => since(one, (later) => blocksLifting(later, one)))
   return [...dependents, ...onRestored.flat(), ...onLifted.flat()]
 }
 

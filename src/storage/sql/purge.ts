@@ -55,7 +55,7 @@ function* removeOne(sql: Sql, { id }: StoredSession, { actor, reason }: Authorsh
   const session = yield* requireSession(sql, id)
   const { no } = session
   const { blobs, compactions } = yield* sql.unguarded(String(no), function* () {
-    yield* leaveToForks(sql, session)
+    yield* transferToForks(sql, session)
     const references = yield* contentBlobs(sql, no)
     addReferences(references, yield* requestBlobs(sql, no))
     const inSession = 'in (select key from undertext_messages where {family} session = ?)'
@@ -81,12 +81,12 @@ const HEIRS = `select m.key as copy, m.source as source, min(m.key) over (partit
  * Moves the data that a session's forks need to them: contents and long replacements; its own origin becomes theirs. Must run within
  * `unguarded`, before its rows are removed.
  */
-export function* leaveToForks(sql: Sql, session: StoredSession): Work<void> {
+export function* transferToForks(sql: Sql, session: StoredSession): Work<void> {
   const { no } = session
   const users = yield* lockUsers(sql, session)
-  if (users.length > 0) yield* leaveContents(sql, no, JSON.stringify(users))
+  if (users.length > 0) yield* transferContents(sql, no, JSON.stringify(users))
   const direct = yield* sessionsWhere(sql, `${FORKS_OF} order by no`, no)
-  for (const fork of direct) yield* leaveTexts(sql, no, yield* forksBelow(sql, [fork]))
+  for (const fork of direct) yield* transferTexts(sql, no, yield* forksBelow(sql, [fork]))
   yield* sql.enter(session.id)
   const copies = `{family} session in (select no from undertext_sessions where ${FORKS_OF}) and copied_from <> ''`
   // The oldest copy keeps the cost of the summaries that the purged session paid for.
@@ -112,7 +112,7 @@ export function* leaveToForks(sql: Sql, session: StoredSession): Work<void> {
   )
 }
 
-function* leaveContents(sql: Sql, no: number, users: string): Work<void> {
+function* transferContents(sql: Sql, no: number, users: string): Work<void> {
   yield* sql.change(
     `insert into undertext_contents ({family,} key, content, metadata, blobs)
      select {?,} h.heir, c.content, c.metadata, c.blobs from (${HEIRS}) h join undertext_contents c on {family c} c.key = h.source
@@ -157,7 +157,7 @@ function* lockUsers(sql: Sql, session: StoredSession): Work<number[]> {
 }
 
 /** Moves the long replacements of a session that a fork and the forks below it show to that fork; those below refer to it from then on. */
-function* leaveTexts(sql: Sql, session: number, forks: readonly StoredSession[]): Work<void> {
+function* transferTexts(sql: Sql, session: number, forks: readonly StoredSession[]): Work<void> {
   const rows = yield* sql.all(
     `select r.compaction, r.message, r.part, r.text, ${TEXT_OF_R}, ${SAVED_OF_R}
      from {list ?} k {cross} undertext_compactions c on {family c} c.session = k.value

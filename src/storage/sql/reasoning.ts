@@ -15,7 +15,7 @@ import { mapped, type Work } from './work.ts'
 const DROP_REASONING = 'drop_reasoning'
 const EVENTS = TRANSITIONS.map((event) => `'${event}'`).join(', ')
 /** The maximum number of requests without a stored answer that are read. They are turns that ended without an answer. */
-const MOST_OPEN = 100
+const MAX_UNANSWERED = 100
 const REQUEST =
   'select no, answer_first, answer_last, provider, model, rendering, audit, position from undertext_requests'
 
@@ -39,7 +39,7 @@ export const readReasoning = reading(
     const answers = isWhole ? yield* answersOf(sql, session) : [answered(newest!)]
     const open = yield* sql.all(
       `${REQUEST} where {family} session = ? and no > ? and answer_last is null order by no desc limit ?`,
-      ...[session.no, isWhole ? 0 : newest![0], MOST_OPEN],
+      ...[session.no, isWhole ? 0 : newest![0], MAX_UNANSWERED],
     )
     return {
       isWhole,

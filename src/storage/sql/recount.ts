@@ -27,7 +27,7 @@ type RecountedReplacement = {
   /** Whether it shows the original in place of an older replacement. */
   readonly isOriginal: boolean
   /** Whether the stored savings are correct. */
-  readonly isRight: boolean
+  readonly isCorrect: boolean
 }
 
 /** The derived columns of a row, as computed from its content and its replacements. */
@@ -106,14 +106,14 @@ function recount(
   const replacements = rows.map(([, compaction, part, text, status, ...stored]): RecountedReplacement => {
     const shownText = parseReplacement(text, key)
     const saved = savedOf(parts[part as number], shownText, estimator)
-    const isRight = isDeepStrictEqual(stored, savedColumns(saved))
+    const isCorrect = isDeepStrictEqual(stored, savedColumns(saved))
     return {
       compaction: compaction as number,
       part: part as number,
       saved,
       active: status === 'active',
       isOriginal: shownText === null,
-      isRight,
+      isCorrect,
     }
   })
   return { key, index, replacements, ...showing(index, replacements) }
@@ -122,9 +122,9 @@ function recount(
 /** Returns the newest active replacement of each part of a row. `replacements` must be in order of parts and compactions. */
 export function showing(
   index: MessageIndex,
-  replacements: readonly Omit<RecountedReplacement, 'isRight'>[],
+  replacements: readonly Omit<RecountedReplacement, 'isCorrect'>[],
 ): Pick<Recounted, 'shown' | 'shownSizes'> {
-  const newest = new Map<number, Omit<RecountedReplacement, 'isRight'>>()
+  const newest = new Map<number, Omit<RecountedReplacement, 'isCorrect'>>()
   for (const replacement of replacements) if (replacement.active) newest.set(replacement.part, replacement)
   const saved = [...newest.values()].reduce((sum, replacement) => addSizes(sum, replacement.saved), NO_SIZES)
   return {

@@ -1,5 +1,5 @@
 import { isUndertextError, UndertextError } from '../../core/errors.ts'
-import { countRows, holdsRow, spanPlaces } from '../../core/model/coverage.ts'
+import { containsRow, countRows, spanPlaces } from '../../core/model/coverage.ts'
 import { checkLaws, partedReasoning } from '../../core/model/laws.ts'
 import { sizesOf } from './columns.ts'
 import { figuresOfSet, placesIn, type RowFigures, SIZE_TOTALS } from './commit.ts'
@@ -35,10 +35,10 @@ export function* figuresInSpan(
   const rows = yield* sql.all(`select m.id, m.position, m.ordinal ${span}`, ...bounds)
   const appeared = rows.filter(([, position, ordinal]) => {
     const row = { position: (position as number | null) ?? undefined, ordinal: ordinal as number }
-    return !holdsRow(hidden, row) && !holdsRow(beside, row)
+    return !containsRow(hidden, row) && !containsRow(beside, row)
   })
   if (appeared.length === 0) return yield* figuresOfSet(sql, session.no, hidden)
-  const why = 'other messages have become visible between its own'
+  const why = 'other messages became visible among those that it hides'
   throw notVisible(session, compaction, why, idsOf(session, appeared))
 }
 
@@ -46,7 +46,7 @@ export function* figuresInSpan(
 export function* checkPairs(sql: Sql, session: StoredSession, compaction: StoredCompaction): Work<void> {
   const { kind, coverage } = compaction
   const view = yield* viewIndex(sql, session, '')
-  const hide = view.rows.filter((row) => holdsRow(coverage.hidden, row))
+  const hide = view.rows.filter((row) => containsRow(coverage.hidden, row))
   if (hide.length < countRows(coverage.hidden)) throw yield* missingRows(sql, session, compaction)
   try {
     const rewinds = coverage.rewinds === true ? { rewinds: true as const } : {}
@@ -54,7 +54,7 @@ export function* checkPairs(sql: Sql, session: StoredSession, compaction: Stored
   } catch (error) {
     if (!isUndertextError(error, 'ILLEGAL_BOUNDARY') && !isUndertextError(error, 'PENDING_TOOL_CALLS'))
       throw error
-    const why = 'a tool call and its result would be parted, or a pinned message hidden'
+    const why = 'it would separate a tool call from its result, or hide a pinned message'
     throw notVisible(session, compaction, why, error.facts.messageIds)
   }
 }
@@ -72,7 +72,7 @@ export function* checkReasoning(sql: Sql, session: StoredSession, compaction: St
     return index === undefined ? [] : [{ row: view.rows[index]!, part: part as number }]
   })
   const ids = partedReasoning(view, places).map(({ id }) => id)
-  if (ids.length > 0) throw notVisible(session, compaction, 'a tool loop needs the reasoning', ids)
+  if (ids.length > 0) throw notVisible(session, compaction, 'a tool loop needs their reasoning', ids)
 }
 
 /**
@@ -86,7 +86,8 @@ export function* checkReplaced(sql: Sql, session: StoredSession, compaction: Sto
     `select distinct m.id, m.position, m.ordinal ${visible} and m.pinned = 1`,
     compaction.no,
   )
-  if (pinned.length > 0) throw notVisible(session, compaction, 'these are pinned now', idsOf(session, pinned))
+  if (pinned.length > 0)
+    throw notVisible(session, compaction, 'it changes pinned messages', idsOf(session, pinned))
   if (compaction.requires.length === 0) return
   if ((yield* sql.get(`select 1 ${visible} limit 1`, compaction.no)) === undefined) return
   const keys = JSON.stringify([...new Set(compaction.requires.map(([key]) => key))])
@@ -102,7 +103,7 @@ export function* checkReplaced(sql: Sql, session: StoredSession, compaction: Sto
   if (gone.length === 0) return
   const goneKeys = JSON.stringify(gone.map(([key]) => key))
   const ids = idsOf(session, yield* sql.all(`select m.id, m.position, m.ordinal ${rows}`, goneKeys))
-  throw notVisible(session, compaction, 'it points to these, and they are hidden or replaced', ids)
+  throw notVisible(session, compaction, 'its pointers refer to messages that are hidden or replaced', ids)
 }
 
 export function* missingRows(
@@ -121,7 +122,7 @@ export function* missingRows(
     )
     for (const id of idsOf(session, rows)) missing.push(id)
   }
-  return notVisible(session, compaction, 'these are hidden, retired or pinned', missing)
+  return notVisible(session, compaction, 'some of its messages are hidden, retired or pinned', missing)
 }
 
 export function notVisible(

@@ -44,7 +44,7 @@ export function* refreshShown(sql: Sql, compaction: number, inForce: boolean): W
   const others = yield* othersInForce(sql, compaction)
   if (others.length === 0) {
     const saved = yield* visibleTotals(sql, compaction, 'r.saved_', true)
-    yield* setAlone(sql, compaction, inForce, [])
+    yield* setSoleReplacements(sql, compaction, inForce, [])
     return inForce ? subtractSizes(NO_SIZES, saved) : saved
   }
   const [parts, rows] = yield* extentOf(sql, compaction)
@@ -59,7 +59,7 @@ export function* refreshShown(sql: Sql, compaction: number, inForce: boolean): W
   if (exchanged < rows) {
     const done = exchanged === 0 ? new Set<number>() : yield* exchangeableRows(sql, compaction, others[0]!)
     const overlapping = yield* overlappingRows(sql, compaction, others)
-    yield* setAlone(sql, compaction, inForce, [...overlapping, ...done])
+    yield* setSoleReplacements(sql, compaction, inForce, [...overlapping, ...done])
     const rest = overlapping.filter((key) => !done.has(key))
     if (rest.length > 0) yield* setNewest(sql, compaction, inForce, others, rest)
   }
@@ -77,7 +77,7 @@ function* mayRestore(sql: Sql, compactions: readonly number[]): Work<boolean> {
 
 /** Shows the replacements of a compaction on rows that were just inserted, which have no others. */
 export function* showOnNew(sql: Sql, compaction: number): Work<void> {
-  yield* setAlone(sql, compaction, true, [])
+  yield* setSoleReplacements(sql, compaction, true, [])
 }
 
 /**
@@ -133,7 +133,7 @@ function* visibleTotals(
 }
 
 /** If at most this many other compactions are in force, there is no check of whether they replace parts of the same rows. */
-const FEW_OTHERS = 16
+const MAX_UNCHECKED = 16
 
 /**
  * Returns the numbers of other compactions in force that replace parts; if there are many, only of those that replace parts of the same
@@ -149,9 +149,9 @@ function* othersInForce(sql: Sql, compaction: number): Work<number[]> {
      where {family} session = ? and status = 'active' and parts_replaced > 0 and no <> ? limit ?`,
     session,
     compaction,
-    FEW_OTHERS + 1,
+    MAX_UNCHECKED + 1,
   )
-  const rows = others.length <= FEW_OTHERS ? others : yield* overlappingOthers(sql, compaction)
+  const rows = others.length <= MAX_UNCHECKED ? others : yield* overlappingOthers(sql, compaction)
   return rows.map(([no]) => no as number)
 }
 
@@ -178,7 +178,12 @@ function* overlappingRows(sql: Sql, compaction: number, others: readonly number[
 }
 
 /** Updates rows whose parts only this compaction replaces: they show its replacements, or their originals. */
-function* setAlone(sql: Sql, compaction: number, inForce: boolean, except: readonly number[]): Work<void> {
+function* setSoleReplacements(
+  sql: Sql,
+  compaction: number,
+  inForce: boolean,
+  except: readonly number[],
+): Work<void> {
   // A replacement that shows the original isn't listed. `string_agg` over no parts is null.
   const shown = `'[' || string_agg('[' || part || ',' || compaction || ']', ',' order by part) filter (${IS_SHOWN}) || ']'`
   const sign = inForce ? '-' : '+'

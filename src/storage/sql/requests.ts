@@ -257,7 +257,7 @@ export type PastReport = {
 /** SQL: the last position of the messages that a request sent. If its prompt wasn't in the log, that is the position before its answer. */
 const LAST_SENT = `case when r.prompt is not null then r.answer_first - 1 else coalesce(case when r.prompt_last > r.position then r.prompt_last end, r.position) end`
 /** The number of reports that are examined to find one of a provider and model. */
-const MOST_REPORTS = 20
+const MAX_REPORTS = 20
 
 /**
  * Returns the last report of a request whose messages all come before a point, unless a compaction has changed the view in between. For the
@@ -280,7 +280,7 @@ export function* reportOfView(
           `select ${columns} ${ofModel} and ${LAST_SENT} <= ? and r.audit <= ? and not exists (select 1 from undertext_audit a
              where {family a} a.session = r.session and a.no > r.audit and a.no <= ? and a.compaction is not null)
            order by r.no desc limit ?`,
-          ...[session.no, of.model, position, audit, audit, MOST_REPORTS],
+          ...[session.no, of.model, position, audit, audit, MAX_REPORTS],
         )
       : yield* sql.all(`select ${columns} ${ofModel} and r.no = ?`, session.no, of.model, no)
   const row = rows.find(([provider]) => canonicalProvider(provider as string) === of.provider)
@@ -391,7 +391,7 @@ export function* exportRequests(
       const text = yield* readText(sql, [sha256])
       if (text === undefined)
         throw new UndertextError('STORE_CORRUPT', {
-          detail: `blob ${sha256} of request no. ${request.no} is gone`,
+          detail: `blob ${sha256} of request no. ${request.no} is missing`,
         })
       pieces.set(sha256, { type: 'piece', sha256, text })
     }

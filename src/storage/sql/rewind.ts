@@ -5,8 +5,8 @@ import {
   type PlannedReplacement,
   planRewind,
   pointingAfter,
+  reopenedReasoning,
   restoredPart,
-  thinkingAgain,
 } from '../../core/model/plan.ts'
 import type { View } from '../../core/model/view.ts'
 import type { ViewRow } from '../../core/model/view-row.ts'
@@ -51,7 +51,7 @@ export function* rewind(
     const session = yield* readSession(sql, sessionId)
     const known = operation && session && (yield* knownOperation(sql, session, operation))
     if (known !== undefined) return known
-    if (!isMadeFor(request, session)) throw stale(sessionId, 'the session was changed since')
+    if (!matchesSession(request, session)) throw stale(sessionId, 'the session has changed')
     const hidden = session === undefined ? NOTHING : yield* hideFrom(sql, session, request)
     if (session === undefined && (!isAppending || typeof request.from === 'object'))
       throw new UndertextError('SESSION_NOT_FOUND', { sessionId })
@@ -73,7 +73,7 @@ export function* rewind(
   })
 }
 
-function isMadeFor({ madeFor }: RewindRequest, session: StoredSession | undefined): boolean {
+function matchesSession({ madeFor }: RewindRequest, session: StoredSession | undefined): boolean {
   if (madeFor === undefined) return true
   return madeFor?.incarnation === session?.incarnation && madeFor?.version === session?.version
 }
@@ -256,7 +256,7 @@ function* restoredParts(
     const shown = yield* shownParts(sql, session, row)
     return shown.filter(({ copies: own }) => own.some((key) => wanted.has(key)))
   })
-  const thoughts = yield* mapped(thinkingAgain(view, from), function* (row) {
+  const thoughts = yield* mapped(reopenedReasoning(view, from), function* (row) {
     const shown = yield* shownParts(sql, session, row)
     return shown.filter(
       ({ part, text, isMoved }) =>

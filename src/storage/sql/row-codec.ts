@@ -238,7 +238,7 @@ function unreadable(what: string): never {
   throw damaged(what, 'a row')
 }
 
-/** Returns the replacements that a row shows. Throws `STORE_CORRUPT`, naming the row; `verifySession` can repair it. */
+/** Returns the replacements that a row shows. Throws `STORE_CORRUPT`, naming the row; `sessions.verify` can repair it. */
 export function decodeShown(text: unknown, row: string | number = 'a row'): readonly ShownReplacement[] {
   if (text === null) return []
   const places = parseStoredLists(text, 'list of replacements', row) as [number, number][]

@@ -239,7 +239,7 @@ function* writeIndexPage(sql: Sql, page: IndexPage, rows: readonly RowWords[]): 
   return true
 }
 
-/** Returns a stored content without its images and files, which aren't searched; empty if it is damaged, which `verifySession` reports. */
+/** Returns a stored content without its images and files, which aren't searched; empty if it is damaged, which `sessions.verify` reports. */
 function contentOf(content: string, row: string | number): string | Part[] {
   try {
     return decodeContent(content, null, NO_BLOBS, row)

@@ -5,9 +5,9 @@ import {
   type Candidate,
   type Collection,
   candidateOf,
+  distinctiveWords,
   rank,
   rarity,
-  tellingWords,
 } from '../../core/search/rank.ts'
 import { snippetOf } from '../../core/search/snippet.ts'
 import { type SearchedRow, wordsOf } from '../../core/search/words.ts'
@@ -22,20 +22,20 @@ import { ordinalPlace, positionPlace, readPlaces } from './word-index.ts'
 import { begun, mapped, together, type Work } from './work.ts'
 
 /** The maximum number of rows with a word that are considered. A word in more rows is common. */
-const MOST_PLACES = 1_000
+const MAX_PLACES = 1_000
 /** The number of candidates that are read and ranked together. */
 const BLOCK = 40
 /**
  * The maximum number of index entries that are compared to find rows with several common words, so that a search takes no longer in a
  * larger store.
  */
-const MOST_MERGED = 100_000
+const MAX_MERGED = 100_000
 /** The maximum number of common words that are combined in pairs. */
-const MOST_PAIRED = 4
+const MAX_PAIRED_WORDS = 4
 /** The distance, in rows, up to which a candidate's neighbors are read. */
-const NEIGHBOURS = 2
+const NEIGHBOR_ROWS = 2
 /** The maximum number of an owner's sessions that are searched one by one. */
-const FEW_SESSIONS = 50
+const MAX_SEPARATE_SESSIONS = 50
 
 /** Finds rows. The index returns candidates by the words of the query, which are read and ranked in blocks. Throws `SESSION_NOT_FOUND`. */
 export const find = reading('search', function* (sql: Sql, request: SearchRequest): Work<SearchPage> {
@@ -87,7 +87,7 @@ function* scopesOf(
   if (roles !== undefined)
     add('m.role in (select value from {list ?} roles)', JSON.stringify(roles.map(encodeRole)))
   if (tools !== undefined)
-    add(`(${tools.map(() => '{instr}(m.tools, ?) > 0').join(' or ')})`, ...tools.map(nameInTools))
+    add(`(${tools.map(() => '{instr}(m.tools, ?) > 0').join(' or ')})`, ...tools.map(encodedToolName))
   if (from !== undefined) add('m.created_at >= ?', from)
   if (to !== undefined) add('m.created_at <= ?', to)
   if (hidden !== undefined) add(`${hidden ? 'not ' : ''}(${M_VISIBLE})`)
@@ -108,16 +108,16 @@ function* scopesOf(
     const owned = yield* sql.all(
       'select no from undertext_sessions where owner = ? order by no desc limit ?',
       owner,
-      FEW_SESSIONS + 1,
+      MAX_SEPARATE_SESSIONS + 1,
     )
-    if (owned.length <= FEW_SESSIONS) return owned.map(([no]) => scope(no as number))
+    if (owned.length <= MAX_SEPARATE_SESSIONS) return owned.map(([no]) => scope(no as number))
   }
   add('exists (select 1 from undertext_sessions s where {same s m} s.no = m.session and s.owner = ?)', owner)
   return [scope(session)]
 }
 
 /** Returns a name as it appears in the column `tools`. */
-function nameInTools(name: string): string {
+function encodedToolName(name: string): string {
   return JSON.stringify(name)
 }
 
@@ -146,15 +146,15 @@ function* readPool(
 ): Work<Pool> {
   const words = query.words.map(({ word }) => word)
   const placesWith = (expression: Expression): Work<Places[]> =>
-    mapped(scopes, (scope) => readPlaces(sql, expression, scope, MOST_PLACES))
+    mapped(scopes, (scope) => readPlaces(sql, expression, scope, MAX_PLACES))
   // Sent together, because the statements don't depend on each other.
   const asked = begun(together(words, (word) => placesWith([[word]])))
   const [known, ...knownCounts] = after?.counts ?? []
   const documents = known ?? (yield* sql.words.documents(sql, session?.no, moment))
   const lists = (yield* asked).map((found) => [...found])
   const counts = lists.map((found) => found.reduce((sum, { places }) => sum + places.length, 0))
-  const common = [...words.keys()].filter((index) => counts[index]! >= MOST_PLACES)
-  const rare = words.filter((_, index) => counts[index]! < MOST_PLACES)
+  const common = [...words.keys()].filter((index) => counts[index]! >= MAX_PLACES)
+  const rare = words.filter((_, index) => counts[index]! < MAX_PLACES)
   // The rarity of a word doesn't depend on the filter.
   const isFiltered = scopes.length !== 1 || scopes[0]!.condition !== ''
   // Rows appended later must not change the order of the following pages.
@@ -173,9 +173,9 @@ function* readPool(
   for (const [index, count] of counted) counts[index] = Math.max(count, counts[index]!)
   common.sort((a, b) => counts[a]! - counts[b]!)
   // Not all rows with a common word were read, so rows with several words of the query are searched for.
-  let left = MOST_MERGED
+  let left = MAX_MERGED
   const add = function* (several: readonly number[], expression: Expression, entries: number): Work<void> {
-    const expected = Math.min(entries, (MOST_PLACES * documents) / counts[several.at(-1)!]!)
+    const expected = Math.min(entries, (MAX_PLACES * documents) / counts[several.at(-1)!]!)
     if (expected > left) return
     left -= expected
     for (const found of yield* placesWith(expression)) for (const index of several) lists[index]!.push(found)
@@ -199,9 +199,9 @@ function* readPool(
 
 /** Returns combinations of common words: all pairs of the least common ones, and increasingly large groups of them. */
 function combinations(common: readonly number[]): number[][] {
-  const first = common.slice(0, MOST_PAIRED)
+  const first = common.slice(0, MAX_PAIRED_WORDS)
   const pairs = first.flatMap((a, at) => first.slice(at + 1).map((b) => [a, b]))
-  const more = common.slice(2, MOST_PAIRED + 2).map((_, at) => common.slice(0, at + 3))
+  const more = common.slice(2, MAX_PAIRED_WORDS + 2).map((_, at) => common.slice(0, at + 3))
   return [...pairs, ...more]
 }
 
@@ -222,7 +222,7 @@ function* rankBlock(
   const own = places.slice(block * BLOCK, (block + 1) * BLOCK)
   const names = new Set(own.map(nameOf))
   // A neighbor without words of the query changes no score.
-  const beside = own.flatMap(neighboursOf).filter(places.has)
+  const beside = own.flatMap(neighborsOf).filter(places.has)
   const context = new Map(beside.map((place) => [nameOf(place), place]))
   for (const name of names) context.delete(name)
   const isKnown = ({ place, row }: FoundRow): boolean => places.has(place) || addedAt(row) <= moment
@@ -267,10 +267,10 @@ function nameOf({ family, session, place }: Place): string {
   return `${family} ${session} ${place}`
 }
 
-function neighboursOf({ family, session, place }: Place): Place[] {
+function neighborsOf({ family, session, place }: Place): Place[] {
   if (place % 2 === 1) return []
   const near: Place[] = []
-  for (let distance = -NEIGHBOURS; distance <= NEIGHBOURS; distance++)
+  for (let distance = -NEIGHBOR_ROWS; distance <= NEIGHBOR_ROWS; distance++)
     if (distance !== 0 && place + 2 * distance > 0)
       near.push({ family, session, place: place + 2 * distance })
   return near
@@ -287,14 +287,14 @@ function addedAt(row: Row): number {
  * The maximum size in bytes of contents that are read together. A longer content is read alone, so that memory doesn't grow with the number
  * of contents.
  */
-const MOST_TOGETHER = 20_000
+const MAX_CONTENT_BYTES = 20_000
 /** The maximum length of a content in bytes, which PostgreSQL accepts as a length. */
-const WHOLE = 2 ** 31 - 1
+const UNLIMITED_BYTES = 2 ** 31 - 1
 /**
  * UTF-16 units to read: at most of all candidates of a block, at most of one text, and at least of one text. Of neighbors, only the least
  * is read.
  */
-const [MOST_READ, MOST_OF_ONE, LEAST_OF_ONE] = [200_000, 50_000, 500]
+const [MAX_READ_UNITS, MAX_ROW_UNITS, MIN_ROW_UNITS] = [200_000, 50_000, 500]
 
 /** Reads rows and their neighbors. For a long text, the index shows which words come later. */
 function* readRows(
@@ -304,11 +304,11 @@ function* readRows(
   query: SearchQuery,
   order: PlaceOrder,
 ): Work<FoundRow[]> {
-  const telling = tellingWords(query)
+  const telling = distinctiveWords(query)
   const stored = new Map<string, Row>()
-  for (const row of yield* sql.words.rows(sql, [...own, ...beside], MOST_TOGETHER))
+  for (const row of yield* sql.words.rows(sql, [...own, ...beside], MAX_CONTENT_BYTES))
     stored.set(nameOf(placeOf(row)), row)
-  let room = MOST_READ
+  let room = MAX_READ_UNITS
   const found: FoundRow[] = []
   // The engine may return the rows in any order, but the first candidates are read furthest.
   for (const [at, place] of [...own, ...beside].entries()) {
@@ -317,7 +317,7 @@ function* readRows(
     const isOwn = at < own.length
     const left = isOwn ? room : 0
     const isLong = row[CONTENT] === null
-    const [whole] = isLong && left > 0 ? yield* sql.words.rows(sql, [place], WHOLE) : [row]
+    const [whole] = isLong && left > 0 ? yield* sql.words.rows(sql, [place], UNLIMITED_BYTES) : [row]
     // The row was removed meanwhile, because each statement of the engine may see a later moment.
     if (whole === undefined) continue
     const candidate = candidateIn(whole, place, telling, left)
@@ -360,7 +360,7 @@ function candidateIn(
   const searched =
     content === null ? { text: '', own: 0 } : searchedOf({ role, kind, content: content as string }, name)
   const { text, own } = searched
-  const end = wordEnd(text, Math.max(LEAST_OF_ONE, Math.min(MOST_OF_ONE, left)))
+  const end = wordEnd(text, Math.max(MIN_ROW_UNITS, Math.min(MAX_ROW_UNITS, left)))
   // Other words count only by their number. They aren't kept, because a slice would keep the whole text in memory.
   const wordsIn = (some: string): string[] => wordsOf(some).map((word) => telling.get(word) ?? '')
   const typed = text.slice(0, own)
@@ -384,12 +384,12 @@ function candidateIn(
 }
 
 /** The length of the longest word that isn't split where a text is cut. */
-const MOST_WORD = 200
+const MAX_WORD_LENGTH = 200
 
 /** Returns a place near another one, or before it, where no word is split. */
 function wordEnd(text: string, at: number): number {
   if (at >= text.length) return text.length
-  for (let place = at; place > at - MOST_WORD && place > 0; place--)
+  for (let place = at; place > at - MAX_WORD_LENGTH && place > 0; place--)
     if (text.charCodeAt(place) <= 0x20) return place
   return codePointStart(text, at)
 }
@@ -401,7 +401,7 @@ function passes(row: Row, { roles, tools, from, to, hidden }: SearchFilter): boo
   return (
     decodeKind(row[KIND]) !== 'marker' &&
     (roles?.includes(decodeRole(row[ROLE])) ?? true) &&
-    (tools?.some((name) => named?.includes(nameInTools(name))) ?? true) &&
+    (tools?.some((name) => named?.includes(encodedToolName(name))) ?? true) &&
     (from === undefined || at >= from) &&
     (to === undefined || at <= to) &&
     (hidden === undefined || hidden === (row[HIDDEN_BY] !== null))
@@ -425,7 +425,7 @@ function* hitOf(sql: Sql, found: FoundRow, score: number, query: SearchQuery): W
     row
   let { searched } = found
   if (searched === undefined) {
-    const [again] = yield* sql.words.rows(sql, [place], WHOLE)
+    const [again] = yield* sql.words.rows(sql, [place], UNLIMITED_BYTES)
     searched =
       again === undefined
         ? { text: '', own: 0 }

@@ -55,7 +55,7 @@ export const expandSummary = reading(
     const session = yield* requireSession(sql, id)
     const key = yield* requireKey(sql, session, summaryId)
     const estimator = estimatorOf(sql, session)
-    const below = yield* beneathOf(sql, session, yield* summaryRow(sql, session, key), sourcesOf)
+    const below = yield* descendantsOf(sql, session, yield* summaryRow(sql, session, key), sourcesOf)
     const reader: Reader = { sql, session, estimator, below }
     const root = yield* readSummary(reader, (yield* sql.get(rowsWhere('m.key = ?'), session.no, key))!)
     for (let level = 1, open = [root]; level <= depth && open.length > 0; level++)
@@ -70,7 +70,7 @@ export const readSources = reading(
   function* (sql: Sql, id: string, summaryId: string, { after, limit }: SourceQuery): Work<StoredMessage[]> {
     const session = yield* requireSession(sql, id)
     const root = yield* summaryRow(sql, session, yield* requireKey(sql, session, summaryId))
-    const { ranges } = (yield* beneathOf(sql, session, root, placesOf)).get(root)!
+    const { ranges } = (yield* descendantsOf(sql, session, root, placesOf)).get(root)!
     return yield* readRange(sql, session, pageOfRanges(ranges, after, limit ?? Number.MAX_SAFE_INTEGER))
   },
 )
@@ -82,7 +82,7 @@ function* summaryRow(sql: Sql, session: StoredSession, key: number): Work<number
     key,
   ))!
   if (decodeKind(row[0]) !== 'summary' || row[1] === null)
-    throw invalid(`this message of session ${JSON.stringify(session.id)} is no summary`)
+    throw invalid(`this message of session ${JSON.stringify(session.id)} isn't a summary`)
   return row[1] as number
 }
 
@@ -125,7 +125,7 @@ function* beneath(
 
 type SumOf = (sql: Sql, session: number, hidden: RowSet) => Step<Sources | undefined>
 
-function* beneathOf(
+function* descendantsOf(
   sql: Sql,
   session: StoredSession,
   root: number,

@@ -4,7 +4,7 @@ import { type StoredCompaction, someCompactions, storedNesting } from './compact
 import { planUndo } from './plan-undo.ts'
 import { readFigures, requireSession } from './sessions.ts'
 import { type Sql, writing } from './sql.ts'
-import { outcome, refuseMoved, Turning } from './undo.ts'
+import { outcome, rejectMovedBranch, Turning } from './undo.ts'
 import { readReadings } from './usage.ts'
 import type { Work } from './work.ts'
 
@@ -51,7 +51,7 @@ export const undoWhile = writing(
       }
       yield* sql.run('savepoint one_step')
       yield* turning.undo(compaction, undefined)
-      if (!(yield* isFree(refuseMoved(sql, session, [compaction])))) {
+      if (!(yield* isFree(rejectMovedBranch(sql, session, [compaction])))) {
         yield* rollBack()
         blocked.push(compaction.id)
         continue

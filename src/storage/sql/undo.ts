@@ -49,7 +49,7 @@ export const undo = writing(
     const isActive = targets.some(({ status }) => status === 'active')
     const withRun = isRun && isActive ? yield* turning.recordRun('run undone', target) : undefined
     const undone = yield* turning.undoAll(targets, request.cascade, withRun, later)
-    if (!request.both) yield* refuseMoved(sql, session, undone)
+    if (!request.both) yield* rejectMovedBranch(sql, session, undone)
     yield* turning.countAutomatic(undone, 1)
     const left = targets.filter(({ status }) => status !== 'active' && status !== 'undone')
     return outcome(undone, turning.alsoChanged, left)
@@ -96,7 +96,7 @@ function* undoneWithRun(sql: Sql, session: StoredSession, run: string): Work<Sto
  * A rewind hides everything up to the end of the view, so any visible row after its last hidden one was appended later. Throws
  * `BRANCH_MOVED` in this case, because otherwise the conversation would continue with the rewound messages.
  */
-export function* refuseMoved(
+export function* rejectMovedBranch(
   sql: Sql,
   session: StoredSession,
   undone: readonly StoredCompaction[],
@@ -152,7 +152,7 @@ export class Turning {
   }
 
   /** Returns the nesting, answering from the rows that were read together with the targets if possible. */
-  #knowing(
+  #nestingWith(
     targets: readonly StoredCompaction[],
     later: readonly StoredCompaction[],
   ): Nesting<StoredCompaction> {
@@ -176,7 +176,8 @@ export class Turning {
   ): Work<StoredCompaction[]> {
     const undone: StoredCompaction[] = []
     for (let rest = targets; ; ) {
-      const nesting = later !== undefined && rest === targets ? this.#knowing(targets, later) : this.#nesting
+      const nesting =
+        later !== undefined && rest === targets ? this.#nestingWith(targets, later) : this.#nesting
       const plan = yield* planUndo(this.#session.id, nesting, rest, cascade)
       // The undo of a rewind redoes compactions, which may build on the remaining ones, so the rest is planned again.
       const rewind = plan.findIndex(({ coverage }) => coverage.rewinds === true)
@@ -204,7 +205,7 @@ export class Turning {
     if (coverage.lifts !== undefined || coverage.restores !== undefined) {
       const lifts = yield* this.#numbered(coverage.lifts, 'active')
       const restores = yield* this.#numbered(coverage.restores, 'undone')
-      yield* this.#refuseBuiltOn(compaction, lifts)
+      yield* this.#rejectIfBuiltOn(compaction, lifts)
       yield* this.turn(lifts, restores, compaction.id)
       yield* writeTurned(this.#sql, no, lifts, restores)
     }
@@ -246,7 +247,7 @@ export class Turning {
     const { hidden } = compaction.coverage
     const figures = (): Work<RowFigures> => figuresOfSet(this.#sql, this.#session.no, hidden)
     if (yield* setActive(this.#sql, this.#session, compaction, false, figures)) return
-    const detail = `the rows of compaction ${compaction.id} do not have its tags`
+    const detail = `the rows of compaction ${compaction.id} don't have its tags`
     throw new UndertextError('STORE_CORRUPT', { detail })
   }
 
@@ -281,14 +282,14 @@ export class Turning {
     return all.filter((one) => one.status === status)
   }
 
-  *#refuseBuiltOn(rewind: StoredCompaction, lifts: readonly StoredCompaction[]): Work<void> {
+  *#rejectIfBuiltOn(rewind: StoredCompaction, lifts: readonly StoredCompaction[]): Work<void> {
     const since = (yield* planLift(this.#nesting, lifts)).filter((one) => !includesNo(lifts, one))
     if (since.length === 0) return
     const missing = since.map(({ id }) => id)
     throw notVisible(
       this.#session,
       rewind,
-      'undo first these compactions, which build on those that it undoes',
+      'first undo these compactions, which build on those that it undoes',
       missing,
     )
   }

@@ -262,7 +262,7 @@ function* learn(sql: Sql, usage: UsageReport, { outcome, report }: Noted): Work<
   const { before, after } = outcome
   const isApart = sql.isShared && report !== undefined
   const locking = isApart ? begun(lockCalibration(sql, usage, report.estimator)) : undefined
-  const isRefuted = usage.wentThrough && (yield* refuteLimits(sql, usage))
+  const isRefuted = usage.wasAccepted && (yield* refuteLimits(sql, usage))
   const isLearned = usage.limit !== undefined && (yield* writeLimit(sql, usage, usage.limit))
   const learned = isRefuted || isLearned ? yield* readLearned(sql, usage) : before.learned
   if (report === undefined) return { ...outcome, after: { ...after, learned } }
@@ -310,7 +310,7 @@ function* sentRows(
   position: number | undefined,
 ): Work<{ readonly sizes: Sizes; readonly rows: number }> {
   const last =
-    position === undefined ? yield* lastAsked(sql, no) : ([position, Number.MAX_SAFE_INTEGER] as const)
+    position === undefined ? yield* lastRequestPlace(sql, no) : ([position, Number.MAX_SAFE_INTEGER] as const)
   if (last === undefined) return { sizes: visibleSizes, rows: visibleCount }
   const after = (yield* sql.get(
     `select ${COUNT_SENT}, ${SIZE_TOTALS} from undertext_messages {index undertext_visible}
@@ -324,7 +324,7 @@ function* sentRows(
 }
 
 /** Returns the place of the last visible row that isn't an assistant message; `undefined` if there is none. */
-function* lastAsked(sql: Sql, session: number): Work<readonly [number, number] | undefined> {
+function* lastRequestPlace(sql: Sql, session: number): Work<readonly [number, number] | undefined> {
   const row = yield* sql.get(
     `select anchor, ordinal from undertext_messages {index undertext_visible}
      where {family} session = ? and ${VISIBLE} and not (role = ? and kind = ?) order by anchor desc, ordinal desc limit 1`,

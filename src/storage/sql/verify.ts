@@ -4,10 +4,10 @@ import { pairToolUse } from '../../core/messages/call-results.ts'
 import { defined } from '../../core/messages/json.ts'
 import {
   COMPACTION_STATUSES,
+  containsRow,
   countRows,
   type Finding,
   type FindingCode,
-  holdsRow,
   type RowSet,
 } from '../../core/model/coverage.ts'
 import { isCondensing } from '../../core/model/plan.ts'
@@ -16,7 +16,7 @@ import { writeAudit } from './audit.ts'
 import { SIZE_COLUMNS, sizeColumns } from './columns.ts'
 import { loadCompactions, type StoredCompaction } from './compactions.ts'
 import { blobPlaces } from './content-codec.ts'
-import { endDead } from './lease.ts'
+import { expireDeadInTransaction } from './lease.ts'
 import {
   countAll,
   type Recounted,
@@ -78,7 +78,7 @@ export function* verifySession(
     return { findings, repaired: true }
   }
   // Attempts whose process has died are first marked as expired.
-  if (!sql.readonly) yield* endDead(sql, 'sessions.verify', id)
+  if (!sql.readonly) yield* expireDeadInTransaction(sql, 'sessions.verify', id)
   return repair ? yield* sql.write('sessions.verify', check) : yield* sql.read('sessions.verify', check)
 }
 
@@ -176,7 +176,7 @@ class Check {
     for (const name of missing) this.#report('GUARD_MISSING', `the trigger ${name} is missing`)
     for (const name of changed) this.#report('GUARD_CHANGED', `the trigger ${name} was changed`)
     for (const name of foreign)
-      this.#report('FOREIGN_TRIGGER', `the trigger ${name} on a table of this package is not part of it`)
+      this.#report('FOREIGN_TRIGGER', `the trigger ${name} on an undertext table doesn't belong to undertext`)
   }
 
   #checkPositions(): void {
@@ -194,7 +194,7 @@ class Check {
     for (const row of this.#rows) {
       if (row.insertedBy === null || this.#inserted.get(row.insertedBy) === row) continue
       const { id } = this.#compactions.get(row.insertedBy) ?? {}
-      this.#report('INSERTED_TWICE', 'its compaction inserted another row too', row.id, id)
+      this.#report('INSERTED_TWICE', 'its compaction also inserted another row', row.id, id)
     }
   }
 
@@ -217,7 +217,7 @@ class Check {
       const others = [...turned.lifted, ...turned.restored]
       const isEarlier = (other: number): boolean => (this.#compactions.get(other)?.rank ?? rank) < rank
       if (others.length > 0 && (coverage.rewinds !== true || !others.every(isEarlier)))
-        report(id, 'it undid or redid compactions that it cannot have undone or redone')
+        report(id, "it lists undone or redone compactions that don't precede it")
       const parts = replaced.get(no) ?? 0
       if (parts !== partsReplaced)
         report(id, `it replaces ${partsReplaced} parts, but ${parts} texts are stored`)
@@ -238,7 +238,7 @@ class Check {
         const [found, due] = [row.tags[at]!, expected[at]!]
         if (found === due) continue
         const code = found === null ? 'TAG_MISSING' : 'TAG_WRONG'
-        this.#report(code, `${name} is ${nameOf(found)}, and must be ${nameOf(due)}`, row.id)
+        this.#report(code, `${name} is ${nameOf(found)}; expected ${nameOf(due)}`, row.id)
       }
       this.#checkCycle(row)
     }
@@ -272,9 +272,14 @@ class Check {
   *#reportStrayTag(row: TaggedRow, no: number): Work<void> {
     const other = yield* this.#sql.get('select id from undertext_compactions where {family} no = ?', no)
     if (other === undefined)
-      this.#report('ORPHAN_TAG', `a tag names compaction no. ${no}, which does not exist`, row.id)
+      this.#report('ORPHAN_TAG', `a tag refers to compaction no. ${no}, which doesn't exist`, row.id)
     else
-      this.#report('FOREIGN_TAG', 'a tag names a compaction of another session', row.id, other[0] as string)
+      this.#report(
+        'FOREIGN_TAG',
+        'a tag refers to a compaction of another session',
+        row.id,
+        other[0] as string,
+      )
   }
 
   /** Follows the hiding parents of an inserted row: a path that leads back to the row would make it hide itself. */
@@ -320,17 +325,13 @@ class Check {
   #checkRow(row: TaggedRow, { index, replacements, shown, shownSizes }: Recounted): void {
     const expected = sizeColumns(shownSizes)
     if (!isDeepStrictEqual(row.sizes, expected))
-      this.#report(
-        'SIZE_DRIFT',
-        `sizes are ${row.sizes.join(' ')}, and must be ${expected.join(' ')}`,
-        row.id,
-      )
-    if (replacements.some(({ isRight }) => !isRight))
+      this.#report('SIZE_DRIFT', `sizes are ${row.sizes.join(' ')}; expected ${expected.join(' ')}`, row.id)
+    if (replacements.some(({ isCorrect }) => !isCorrect))
       this.#report('SIZE_DRIFT', 'the savings of its replacements are wrong', row.id)
     if (row.tools !== encodeTools(index))
       this.#report('INDEX_DRIFT', 'the index of its calls and results is wrong', row.id)
     if (row.shown !== shown)
-      this.#report('TAG_WRONG', 'it shows other replacements than the active ones', row.id)
+      this.#report('TAG_WRONG', "the replacements that it shows aren't the active ones", row.id)
   }
 
   /** Returns the rows that lack a blob, so that they aren't also reported as damaged. */
@@ -352,15 +353,15 @@ class Check {
         }
         if (state.damaged) {
           this.#forgetDrift(id)
-          this.#report('BLOB_DAMAGED', `the bytes of blob ${hash} do not match its hash`, id)
+          this.#report('BLOB_DAMAGED', `the bytes of blob ${hash} don't match its hash`, id)
         }
-        if (state.references < 1) this.#report('BLOB_REFERENCES', `blob ${hash} has no reference`, id)
+        if (state.references < 1) this.#report('BLOB_REFERENCES', `blob ${hash} has no references`, id)
       }
     }
     for (const [hash, count] of yield* requestBlobs(this.#sql, this.#session.no)) {
       const state = known.get(hash) ?? (yield* this.#blobState(hash))
       if (state === 'missing') this.#report('BLOB_MISSING', `blob ${hash} of a request is missing`)
-      else if (state.damaged) this.#report('BLOB_DAMAGED', `the bytes of blob ${hash} do not match its hash`)
+      else if (state.damaged) this.#report('BLOB_DAMAGED', `the bytes of blob ${hash} don't match its hash`)
       else if (state.references < count)
         this.#report('BLOB_REFERENCES', `blob ${hash} has fewer references than the requests that need it`)
     }
@@ -392,8 +393,8 @@ class Check {
       if (parentA === parentB || coverageOf(parentA)?.openCalls === true) continue
       // A late result may be hidden alone, and its call may become visible without it.
       const place = { position: a.position!, ordinal: a.ordinal }
-      if (parentA === null && open.some(({ coverage }) => holdsRow(coverage.hidden, place))) continue
-      this.#report('PARTED_PAIR', 'a call and its result are not hidden together', b.id)
+      if (parentA === null && open.some(({ coverage }) => containsRow(coverage.hidden, place))) continue
+      this.#report('PARTED_PAIR', "a call and its result aren't hidden together", b.id)
     }
   }
 
@@ -401,7 +402,7 @@ class Check {
     const stored = yield* storedCounters(this.#sql, this.#session.no)
     const counted = yield* countAll(this.#sql, this.#session.no)
     if (isDeepStrictEqual(stored, counted)) return
-    this.#report('COUNTER_DRIFT', `counters are ${stored.join(' ')}, and must be ${counted.join(' ')}`)
+    this.#report('COUNTER_DRIFT', `counters are ${stored.join(' ')}; expected ${counted.join(' ')}`)
   }
 }
 

@@ -9,7 +9,7 @@ import type { Work } from './work.ts'
  */
 
 /** The number of rows with a word up to which they are all counted; a word in more rows is common, and only the newest are taken. */
-export const MOST_COUNTED = 20_000
+export const MAX_COUNTED_ROWS = 20_000
 
 export function positionPlace(position: number): number {
   return 2 * position

@@ -32,7 +32,7 @@ export class Done<T> {
 /** Runs work that never waits. */
 export function complete<T>(work: Step<T>): T {
   const { done, value } = work[Symbol.iterator]().next()
-  if (done !== true) throw new Error('this work waits for a database')
+  if (done !== true) throw new Error('work that runs synchronously must not wait')
   return value
 }
 

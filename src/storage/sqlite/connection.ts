@@ -199,13 +199,13 @@ export class Connection implements Omit<Sql, 'erase' | 'clearFiles' | 'guardProb
     }
     const written = isPatient
       ? this.#inTransaction('begin immediate', verb, checked)
-      : this.#impatiently(verb, checked)
+      : this.#withoutWaiting(verb, checked)
     this.residue.retry?.()
     return written
   }
 
   /** Runs a write transaction that doesn't wait for the lock of another connection, and then restores the driver's timeout. */
-  #impatiently<T>(verb: string, work: () => T): T {
+  #withoutWaiting<T>(verb: string, work: () => T): T {
     const before = this.readPragma('busy_timeout')
     this.pragma('busy_timeout = 0')
     try {
@@ -391,7 +391,7 @@ function fileAt(path: string): { readonly file: string; readonly size: number } 
   }
 }
 
-const UNWRITABLE = 'The file, or the folder in which SQLite keeps its log, cannot be written to'
+const UNWRITABLE = 'SQLite cannot write to the file or to its folder'
 
 type Where = { readonly location: string; readonly busyTimeoutMs: number; readonly verb: string }
 
@@ -405,11 +405,7 @@ export function translateFailure(error: unknown, where: Where): unknown {
   const cause = { cause: error }
   const isTooLarge = error instanceof RangeError && /string length|too large/i.test(error.message)
   if (isTooLarge || code === 'SQLITE_TOOBIG')
-    return new UndertextError(
-      'INVALID_INPUT',
-      { problems: 'a message is larger than a database can hold' },
-      cause,
-    )
+    return new UndertextError('INVALID_INPUT', { problems: 'a message is too large for the database' }, cause)
   if (code === undefined) return error
   if (/^SQLITE_(BUSY|LOCKED|PROTOCOL)/.test(code))
     return new UndertextError('STORE_BUSY', { waitedMs: where.busyTimeoutMs }, cause)
@@ -418,7 +414,7 @@ export function translateFailure(error: unknown, where: Where): unknown {
   if (code === 'SQLITE_NOTADB')
     return new UndertextError(
       'NOT_A_STORE',
-      { location, detail: 'the file is not an SQLite database.' },
+      { location, detail: "the file isn't an SQLite database." },
       cause,
     )
   // A write verb on a store opened read-only is rejected before it reaches the driver.

@@ -63,10 +63,10 @@ async function load(): Promise<Driver> {
   try {
     driver = (await import('better-sqlite3')).default as Driver
   } catch (error) {
-    throw unavailable(isAbsent(error) ? notInstalled() : brokenBy(error), error)
+    throw unavailable(isAbsent(error) ? notInstalled() : loadFailure(error), error)
   }
   const file = fileOf(driver)
-  refuseUnsupported(file)
+  rejectUnsupported(file)
   try {
     // The first connection loads the native part.
     new driver(':memory:').close()
@@ -82,7 +82,7 @@ function fileOf(driver: Driver): string | undefined {
   return modules.find((module) => module?.exports === driver)?.filename
 }
 
-function refuseUnsupported(file: string | undefined): void {
+function rejectUnsupported(file: string | undefined): void {
   if (file === undefined) return
   const { version } = createRequire(file)('../package.json') as { version: string }
   const { node } = process.versions
@@ -95,7 +95,7 @@ function unavailable(detail: string, cause: unknown): UndertextError {
 }
 
 const BUNDLED =
-  'it was made part of a bundle, which cannot hold its native part. Leave it out: serverExternalPackages: ["better-sqlite3"] in next.config, --external:better-sqlite3 with esbuild.'
+  'it was bundled, but a bundle cannot contain its native part. Exclude it: serverExternalPackages: ["better-sqlite3"] in next.config, --external:better-sqlite3 with esbuild.'
 
 function notInstalled(): string {
   const version = Number.parseInt(process.versions.node, 10) < 22 ? '@12' : ''
@@ -142,14 +142,14 @@ function nativeProblem(error: unknown, file: string): string {
     return `its native part was not built, because install scripts did not run or failed. ${allow}${first}`
   if (/\bGLIBC(?:XX)?_[\d.]+\W{1,3}not found/.test(message))
     return `its native part needs a newer C library than this system has. Compile it here: npm_config_build_from_source=true ${rebuild}${first}`
-  return brokenBy(error)
+  return loadFailure(error)
 }
 
-function brokenBy(error: unknown): string {
+function loadFailure(error: unknown): string {
   const { code } = error as { code?: unknown }
   const why =
     code === 'ERR_DLOPEN_FAILED'
-      ? `its native part is damaged or made for another system than ${process.platform} ${process.arch}`
+      ? `its native part is damaged or was built for a system other than ${process.platform} ${process.arch}`
       : 'it is damaged or incomplete'
   return `${why}. Remove node_modules and install the packages again on this system.`
 }

@@ -1,4 +1,4 @@
-import { notAStore, outdated, refuseNewer, refuseUnguarded, versionIn, warnOfForeign } from '../opening.ts'
+import { notAStore, outdated, rejectNewer, rejectUnguarded, versionIn, warnOfForeign } from '../opening.ts'
 import type { GuardProblems } from '../sql/sql.ts'
 import type { Connection } from './connection.ts'
 import { MIGRATIONS } from './migrations.ts'
@@ -39,14 +39,14 @@ function schemaVersion(connection: Connection): number {
  */
 export function migrate(connection: Connection, { adopt }: { readonly adopt: boolean }): void {
   const found = schemaVersion(connection)
-  refuseNewer(found, supported())
-  if (found === 0 && !connection.readonly && !adopt) refuseOthers(connection)
+  rejectNewer(found, supported())
+  if (found === 0 && !connection.readonly && !adopt) rejectForeignTables(connection)
   if (found < supported()) bringUp(connection, found)
   checkGuards(connection)
 }
 
 /** Throws `NOT_A_STORE` if the database belongs to another program and has no store. Writes nothing. */
-export function refuseOthers(connection: Connection): void {
+export function rejectForeignTables(connection: Connection): void {
   if (schemaVersion(connection) > 0 || !holdsOthers(connection)) return
   throw notAStore(connection.location, 'it is the database of another program.', 'ADOPT')
 }
@@ -64,7 +64,7 @@ function bringUp(connection: Connection, found: number): void {
   if (connection.readonly) throw outdated(connection.location, found, supported())
   connection.writing('openStore', () => {
     const locked = schemaVersion(connection)
-    refuseNewer(locked, supported())
+    rejectNewer(locked, supported())
     for (const statement of MIGRATIONS.slice(locked).flat()) connection.script(statement)
     connection.run(
       "insert into undertext_meta (key, value) values ('schema', ?) on conflict (key) do update set value = excluded.value",
@@ -76,7 +76,7 @@ function bringUp(connection: Connection, found: number): void {
 /** Triggers can disappear without a warning: a migration or a tool that rebuilds a table drops them. */
 function checkGuards(connection: Connection): void {
   const problems = guardProblems(connection)
-  refuseUnguarded(connection.location, problems)
+  rejectUnguarded(connection.location, problems)
   warnOfForeign(connection.location, problems)
 }
 

@@ -16,7 +16,7 @@ import { expireAllDead } from '../sql/lease.ts'
 import { complete } from '../sql/work.ts'
 import { fromDriver, sqliteCode, translateFailure } from './connection.ts'
 import { type Database, loadDriver } from './driver.ts'
-import { migrate, refuseOthers } from './migrate.ts'
+import { migrate, rejectForeignTables } from './migrate.ts'
 import { finishClearing } from './residue.ts'
 import { SqliteSql } from './storage.ts'
 
@@ -41,7 +41,7 @@ export async function openFile(location: string, options: SqliteOptions): Promis
     throw invalid("openStore: the location must not be empty; ':memory:' keeps a store in memory")
   if (location.includes('\0')) throw invalid('openStore: a path cannot contain NUL')
   const shown = shownPath(location)
-  if (location !== ':memory:') refuseImpossible(location, shown, options)
+  if (location !== ':memory:') checkPath(location, shown, options)
   else if (options.readonly) throw invalid('openStore: a store in memory is empty, so it cannot be read-only')
   const Driver = await loadDriver()
   const { busyTimeoutMs } = options
@@ -74,7 +74,7 @@ function prepareLocation(
   if (makePrivate(location) || adopt || !hasLog(location)) return
   const connection = open(true)
   try {
-    refuseOthers(connection)
+    rejectForeignTables(connection)
   } finally {
     connection.close()
   }
@@ -110,7 +110,7 @@ const NO_ADDRESS =
   'a location is the path of a file, ":memory:", or postgres://USER:PASSWORD@HOST:5432/DATABASE without spaces or quotes.'
 
 /** Throws for locations where the driver's error would not help. */
-function refuseImpossible(location: string, shown: string, { readonly }: SqliteOptions): void {
+function checkPath(location: string, shown: string, { readonly }: SqliteOptions): void {
   const refused = (name: string, detail: string): UndertextError =>
     new UndertextError('STORE_UNAVAILABLE', { location: name, detail })
   if (isAddress(location) && !existsSync(location)) throw refused('an address', NO_ADDRESS)
@@ -118,9 +118,9 @@ function refuseImpossible(location: string, shown: string, { readonly }: SqliteO
   const found = statOf(location, unavailable)
   if (found?.isDirectory()) throw unavailable('it is a directory.')
   if (found === undefined && readonly)
-    throw unavailable('there is no such file, and a read-only store creates none.')
+    throw unavailable("the file doesn't exist, and a read-only store doesn't create it.")
   if (found === undefined && !existsSync(dirname(location)))
-    throw unavailable('its folder does not exist. Create it first.')
+    throw unavailable("its folder doesn't exist. Create it first.")
 }
 
 function statOf(location: string, unavailable: (detail: string) => UndertextError): Stats | undefined {
@@ -148,11 +148,11 @@ function prepareFile(
   useWriteAheadLog(connection, busyTimeoutMs)
   connection.pragma(`synchronous = ${durability}`)
   connection.pragma(`journal_size_limit = ${JOURNAL_SIZE_LIMIT}`)
-  finishEarlierWork(connection)
+  finishPreviousWork(connection)
 }
 
 /** Finishes the work of processes that died: clears the files after a purge, and expires summary attempts. */
-function finishEarlierWork(connection: SqliteSql): void {
+function finishPreviousWork(connection: SqliteSql): void {
   if (connection.readonly) return
   finishClearing(connection, 'openStore')
   complete(expireAllDead(connection))
@@ -205,7 +205,7 @@ export function takeConnection(database: Database, options: SqliteOptions): Sqli
   const connection = new SqliteSql(database, { location, readonly, owned: false, busyTimeoutMs })
   try {
     migrate(connection, { adopt: true })
-    finishEarlierWork(connection)
+    finishPreviousWork(connection)
   } catch (error) {
     throw translateFailure(error, { location, busyTimeoutMs, verb: 'openStore' })
   }

@@ -18,7 +18,7 @@ const KEY = 'residue'
 /** The delay, in milliseconds, after which a write tries again to clear the files. */
 const RETRY_AFTER_MS = 100
 /** The maximum share of time for work that can wait: clearing within a series of removals, and failed attempts. */
-const MOST_OF_TIME = 0.05
+const MAX_TIME_SHARE = 0.05
 
 /** Records, within a removal, that the files have to be cleared. */
 export function recordRemoval(connection: Connection): void {
@@ -64,12 +64,12 @@ function attempt(work: () => boolean): boolean {
 /** Clears the files unless they were rewritten recently, because a series of removals must not rewrite them each time. */
 export function clearFilesInTurn(connection: Connection): boolean {
   const { endedAt, tookMs } = connection.residue
-  if (tookMs > (performance.now() - endedAt) * MOST_OF_TIME) return false
+  if (tookMs > (performance.now() - endedAt) * MAX_TIME_SHARE) return false
   return clearFiles(connection)
 }
 
 function retryLater(connection: Connection, tookMs: number): void {
-  const notBefore = performance.now() + Math.max(RETRY_AFTER_MS, tookMs / MOST_OF_TIME)
+  const notBefore = performance.now() + Math.max(RETRY_AFTER_MS, tookMs / MAX_TIME_SHARE)
   connection.residue.retry = () => {
     if (performance.now() >= notBefore) clearFiles(connection, { waits: false })
   }

@@ -1,10 +1,10 @@
 import type { Row, WordIndex } from '../sql/sql.ts'
-import { expressionOf, FOUND, FOUND_IN, MOST_COUNTED } from '../sql/word-index.ts'
+import { expressionOf, FOUND, FOUND_IN, MAX_COUNTED_ROWS } from '../sql/word-index.ts'
 
 /* The search index in SQLite: a table of FTS5 whose rowid is session and place, so that the rows of a session are a range. */
 
 /** The maximum number of rows with a word for which a condition is checked. */
-const MOST_LOOKED_AT = 200_000
+const MAX_CHECKED_ROWS = 200_000
 const IN_SESSION = 'rowid >= ? << 32 and rowid < (? + 1) << 32'
 
 /** Rows by position, or by ordinal for inserted rows. */
@@ -46,7 +46,7 @@ export const words: WordIndex = {
        on m.session = w.at >> 32 and m.position is (case when w.at & 1 = 0 then (w.at & 4294967295) / 2 end)
          and m.ordinal = (case when w.at & 1 = 0 then 0 else (w.at & 4294967295) / 2 end)
        where ${condition.join(' and ')} limit ?)`,
-      ...[text, ...isIn, MOST_LOOKED_AT, ...scope.values, ...(moment === undefined ? [] : [moment]), limit],
+      ...[text, ...isIn, MAX_CHECKED_ROWS, ...scope.values, ...(moment === undefined ? [] : [moment]), limit],
     )
   },
 
@@ -56,7 +56,7 @@ export const words: WordIndex = {
         ? yield* sql.get('select doc from undertext_vocabulary where term = ?', word)
         : yield* sql.get(
             `select count(*) from (select 1 from undertext_words where undertext_words match ? and ${IN_SESSION} limit ?)`,
-            ...[expressionOf([[word]], '"', '', ''), session, session, MOST_COUNTED],
+            ...[expressionOf([[word]], '"', '', ''), session, session, MAX_COUNTED_ROWS],
           )
     return Number(row?.[0] ?? 0)
   },

@@ -92,7 +92,7 @@ export class Compactor {
     if (filled === undefined) return null
     const config: RunConfig = { ...filled, job }
     const shareable = job === undefined ? { call, settings: session?.config } : undefined
-    this.refuseReentry(sessionId)
+    this.rejectReentry(sessionId)
     let active = this.#active.get(sessionId)
     const hasWaited = active !== undefined
     let earlier: CompactionResult | null = null
@@ -173,11 +173,11 @@ export class Compactor {
   /** Applies exactly the plans of a preview, and calls the model now if it wasn't called before. */
   async apply(sessionId: string, preview: CompactionPreview): Promise<CompactionResult> {
     const source = planOfPreview(preview)
-    if (source === undefined) throw invalid('compactSession: this preview was not made by this package')
+    if (source === undefined) throw invalid("compactSession: this preview wasn't made by this package")
     const { run: planned, config } = source
-    this.refuseReentry(sessionId)
+    this.rejectReentry(sessionId)
     if (planned.pending.length > 0) {
-      await this.#refuseStale(planned)
+      await this.#rejectStale(planned)
       return this.#exclusive(sessionId, config, () =>
         this.#withLease(sessionId, config, (start, lease) => {
           const events = this.#eventsOf(sessionId, start, lease)
@@ -204,7 +204,7 @@ export class Compactor {
   }
 
   /** Before a model is paid for: a preview of a view that has changed can't be applied. */
-  async #refuseStale({ snapshot, steps }: PlannedRun): Promise<void> {
+  async #rejectStale({ snapshot, steps }: PlannedRun): Promise<void> {
     const { id, incarnation, messageCount } = snapshot.session
     const now = await this.#storage.snapshot(id, snapshot.view.provider)
     if (now?.session.incarnation !== incarnation) throw purged(id)
@@ -212,7 +212,7 @@ export class Compactor {
   }
 
   /** Throws `COMPACTION_IN_PROGRESS` for a summarizer that compacts the session it summarizes: it would wait for itself. */
-  refuseReentry(sessionId: string): void {
+  rejectReentry(sessionId: string): void {
     for (let run = enclosingRun.getStore(); run !== undefined; run = run.outer) {
       if (run.of !== this || run.sessionId !== sessionId) continue
       throw new UndertextError('COMPACTION_IN_PROGRESS', { sessionId, expiresAt: 0 })
@@ -368,7 +368,7 @@ export class Compactor {
     waiting: { readonly waitMs: number; readonly signal: AbortSignal | undefined },
     work: (others: BesideOthers) => Promise<T>,
   ): Promise<T> {
-    this.refuseReentry(sessionId)
+    this.rejectReentry(sessionId)
     let hasBegun = false
     const calledAt = performance.now()
     const begin = (isBeside: boolean): Promise<T> => {
@@ -415,7 +415,7 @@ function limitsWait({ waitMs, whenBusy }: RunConfig): boolean {
 }
 
 function purged(sessionId: string): UndertextError<'STALE_PLAN'> {
-  const why = 'the session was purged since'
+  const why = 'the session was purged in the meantime'
   return new UndertextError('STALE_PLAN', { sessionId, why, messageIds: [] })
 }
 

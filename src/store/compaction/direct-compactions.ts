@@ -21,7 +21,7 @@ import { resolveModel } from '../config/model.ts'
 import type { Cause } from '../config/store-options.ts'
 import { savingsOf } from './draft-plan.ts'
 
-/* Compactions that no stage plans: messages hidden by the application, parts that a provider refused, and a provider's own compactions. */
+/* Compactions that no stage plans: messages hidden by the application, parts that a provider rejected, and a provider's own compactions. */
 
 /** Maximum number of plans if other writers change the view in between. */
 export const MAX_PLANS = 5
@@ -100,7 +100,7 @@ export function hideMessages(
     const missing = new Set(messageIds)
     const hide = run.view.rows.filter((row) => missing.delete(row.id))
     if (missing.size > 0) {
-      const why = 'they are hidden already'
+      const why = 'they are already hidden'
       throw new UndertextError('STALE_PLAN', { sessionId, why, messageIds: [...missing] })
     }
     run.add({ kind: 'manual', hide, replace: [], requires: [], params: { ...params } })
@@ -109,7 +109,7 @@ export function hideMessages(
   })
 }
 
-/** A part that a provider refused, its current content, and the text to show. */
+/** A part that a provider rejected, its current content, and the text to show. */
 export type PartRepair = {
   readonly messageId: string
   readonly part: number
@@ -125,7 +125,7 @@ export type Repair = {
 }
 
 /**
- * Changes how parts that a provider refused are shown, with a compaction of kind `repair`. Returns its id; `undefined` if `isAllowed`
+ * Changes how parts that a provider rejected are shown, with a compaction of kind `repair`. Returns its id; `undefined` if `isAllowed`
  * returns false.
  *
  * Throws `SESSION_NOT_FOUND`, and `STALE_PLAN` if the view has changed. It isn't planned again here, because its texts are made from the
@@ -314,8 +314,8 @@ async function planRequested(
 }
 
 function isOf({ kind, params, status }: Compaction, { row, part }: BlockPlace): boolean {
-  const wasMade = status === 'active' || status === 'undone'
-  return kind === 'provider' && wasMade && params.messageId === row.id && params.part === part
+  const wasInForce = status === 'active' || status === 'undone'
+  return kind === 'provider' && wasInForce && params.messageId === row.id && params.part === part
 }
 
 /** Returns the block of a message, or the newest one in the view. */

@@ -12,7 +12,7 @@ import type { View } from '../../core/model/view.ts'
 import type { ViewRow } from '../../core/model/view-row.ts'
 import {
   type InsertDraft,
-  isOurs,
+  isBuiltInStage,
   type PlanDraft,
   type ReplacementDraft,
   type Stage,
@@ -27,19 +27,19 @@ export type RowContents = { readonly original: readonly Part[]; readonly shown: 
 
 /** Whether a built-in stage computed everything itself, so that no contents need to be read. */
 export function isWholePlan(draft: PlanDraft, stage: Stage): draft is Plan {
-  return isOurs(stage) && 'kind' in draft && draft.hide !== undefined && draft.replace !== undefined
+  return isBuiltInStage(stage) && 'kind' in draft && draft.hide !== undefined && draft.replace !== undefined
 }
 
 /** Returns why a stage's result isn't a plan, or `undefined`. A stage of the application may return anything. */
 export function draftProblem(draft: unknown): string | undefined {
-  if (typeof draft !== 'object' || draft === null) return 'the plan is not an object'
+  if (typeof draft !== 'object' || draft === null) return "the plan isn't an object"
   const { hide = [], replace = [], requires = [], insert, params = {} } = draft as Record<string, unknown>
-  if (!isListOf(hide, isRow)) return 'hide is not a list of rows of the view'
-  if (!isListOf(replace, isReplacement)) return 'replace is not a list of { row, part, text }'
+  if (!isListOf(hide, isRow)) return "hide isn't a list of rows of the view"
+  if (!isListOf(replace, isReplacement)) return "replace isn't a list of { row, part, text }"
   const places = replace.map(({ row, part }) => `${row.key}:${part}`)
   if (new Set(places).size < places.length) return 'replace contains a part twice'
-  if (!isListOf(requires, isRequired)) return 'requires is not a list of { row, part, by }'
-  if (!isJsonObject(params)) return 'params is not a JSON object'
+  if (!isListOf(requires, isRequired)) return "requires isn't a list of { row, part, by }"
+  if (!isJsonObject(params)) return "params isn't a JSON object"
   if (insert === undefined) return undefined
   if (!isInsert(insert)) return 'insert is not { kind, text, role, metadata }'
   return hide.length === 0 ? 'insert replaces hidden rows, and none are hidden' : undefined
@@ -47,12 +47,12 @@ export function draftProblem(draft: unknown): string | undefined {
 
 /** Returns why a stage's result isn't a list of summary tasks, or `undefined`. */
 export function tasksProblem(tasks: unknown): string | undefined {
-  return isListOf(tasks, isTask) ? undefined : 'summaries is not a list of { rows }'
+  return isListOf(tasks, isTask) ? undefined : "summaries isn't a list of { rows }"
 }
 
 /** Returns why the rows that a stage wants to read aren't a list of rows, or `undefined`. */
 export function readsProblem(rows: unknown): string | undefined {
-  return isListOf(rows, isRow) ? undefined : 'reads is not a list of rows of the view'
+  return isListOf(rows, isRow) ? undefined : "reads isn't a list of rows of the view"
 }
 
 function isListOf<T>(value: unknown, isOne: (one: unknown) => one is T): value is readonly T[] {

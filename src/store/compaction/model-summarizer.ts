@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { z } from 'zod'
-import { isUndertextError, standingFor, UndertextError } from '../../core/errors.ts'
+import { isUndertextError, UndertextError, withOriginal } from '../../core/errors.ts'
 import { check, MAX_TIMER_MS, modelShape, nameSchema } from '../../core/messages/check.ts'
 import { callFailure, mayRetry, waitBefore } from '../../core/summarizers/model/call-failure.ts'
 import {
@@ -61,7 +61,7 @@ const ROOM_SHARE = 0.8
 const FILES_SHARE = 0.1
 /** Share of a summary that the listed rules may take, because they are part of it. */
 const RULES_SHARE = 0.5
-const LEAST_ROOM = 200
+const MIN_ROOM_TOKENS = 200
 
 /** The arguments of `generate`. */
 export type GenerateRequest = {
@@ -178,7 +178,7 @@ async function summarizeWith(options: Checked, request: SummaryRequest): Promise
   } catch (error) {
     if (isUndertextError(error)) throw error
     const code = timeout.signal.aborted ? 'SUMMARY_TIMEOUT' : callFailure(error)
-    throw standingFor(new UndertextError('MODEL_CALL_FAILED', { summarizer: name, error: code }), error)
+    throw withOriginal(new UndertextError('MODEL_CALL_FAILED', { summarizer: name, error: code }), error)
   } finally {
     clearTimeout(timer)
   }
@@ -245,8 +245,8 @@ function outputTokens(
   { thinkingTokens = THINKING_TOKENS }: Checked,
   { maxTokens, retryOf }: Pick<SummaryRequest, 'maxTokens' | 'retryOf'>,
 ): number {
-  const ranOut = retryOf === 'SUMMARY_REASONING_ONLY' || retryOf === 'SUMMARY_CUT'
-  return maxTokens + thinkingTokens * (ranOut ? 2 : 1)
+  const isTruncated = retryOf === 'SUMMARY_REASONING_ONLY' || retryOf === 'SUMMARY_CUT'
+  return maxTokens + thinkingTokens * (isTruncated ? 2 : 1)
 }
 
 /** Returns the tokens of messages that fit into one request besides the prompt's own text. */
@@ -259,7 +259,7 @@ function roomFor(
   const without = { ...request, files, rules, previousSummary: '…' }
   const bare = summarizationPrompt([], promptOptions(options, without))
   const own = estimateTokens(bare.system) + estimateTokens(bare.prompt)
-  return Math.max(LEAST_ROOM, Math.floor((inputRoom(options, request) - own) * ROOM_SHARE))
+  return Math.max(MIN_ROOM_TOKENS, Math.floor((inputRoom(options, request) - own) * ROOM_SHARE))
 }
 
 function inputRoom(

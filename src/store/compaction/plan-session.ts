@@ -8,7 +8,8 @@ import type { CommitStep, ReasoningRecord, Snapshot, Storage } from '../../stora
 import { type ChosenModel, resolveModel, windowOf } from '../config/model.ts'
 import type { Configuration } from '../config/resolve.ts'
 import { mayCallModel, type RunConfig, type RunSettings, resolveSettings } from '../config/run-config.ts'
-import { mediaIn, PAGE_ROWS, type PlannedRun, Run, type SummaryMode, withoutSteps } from './run.ts'
+import { PAGE_ROWS } from './row-sources.ts'
+import { mediaIn, type PlannedRun, Run, type SummaryMode, withoutSteps } from './run.ts'
 import type { RunEvents } from './run-progress.ts'
 
 /**
@@ -55,7 +56,7 @@ export async function planSession(
   // Before a model is paid for: an estimate that saves too little ends the run.
   if (typeof mode === 'object' && settings.minimumSavings > 0 && mayCallModel(config)) {
     const bound = await plan('estimate')
-    if (bound.heldBack === true) return bound
+    if (bound.isHeldBack === true) return bound
   }
   const planned = await plan(mode, (step) => events?.stage(step))
   return isBound
@@ -132,7 +133,7 @@ function dropUnlessWorthIt(planned: PlannedRun, { summarizer }: RunConfig): Plan
     minimum: settings.minimumSavings,
   }
   if (isPaid || isWorthIt(worth) || savesDueMedia(planned)) return planned
-  return { ...withoutSteps(planned), heldBack: true }
+  return { ...withoutSteps(planned), isHeldBack: true }
 }
 
 /** Whether a run reduces images or bytes that were due, however many tokens it saves. */

@@ -202,7 +202,7 @@ export function figuresOf(planned: PlannedRun, idle?: IdleReason) {
   const tokensBefore = snapshot.view.tokens
   return {
     compacted: steps.length > 0,
-    stagesUsed: [...planned.stagesUsed],
+    stagesUsed: stagesOf(steps),
     tokensBefore,
     tokensAfter: after.tokens,
     tokensSaved: tokensBefore - after.tokens,
@@ -220,6 +220,12 @@ export function figuresOf(planned: PlannedRun, idle?: IdleReason) {
   }
 }
 
+/** Returns the stages that planned the steps. The emergency cut is part of truncation. */
+function stagesOf(steps: readonly CommitStep[]): CompactionStage[] {
+  const names = steps.map(({ plan }) => stageOf(plan))
+  return [...new Set(names.map((name) => (name === 'cut' ? 'truncate' : name)))]
+}
+
 /** Returns the result of a run: its figures, and the view after the commit. `idle`: why nothing was applied. */
 export function resultOf(
   planned: PlannedRun,
@@ -232,12 +238,9 @@ export function resultOf(
     messages,
     runId,
     compactions: planned.steps.map(outlineOf),
-    failed: planned.failed.map(({ id, status, error, summary }) => ({
-      id,
-      status,
-      error,
-      ...writerOf(summary),
-    })),
+    failed: planned.failed.map(({ id, status, error, summary }) => {
+      return { id, status, error, ...writerOf(summary) }
+    }),
     ...costOf(planned),
   }
 }
@@ -262,11 +265,7 @@ export function outlineOf({ id, plan, before, after, summary }: CommitStep): Com
 
 function figuresIn({ shortened, added, corrected }: JsonObject): SummaryNotes {
   const number = (value: unknown): number | undefined => (typeof value === 'number' ? value : undefined)
-  return defined({
-    shortened: number(shortened),
-    added: number(added),
-    corrected: number(corrected),
-  })
+  return defined({ shortened: number(shortened), added: number(added), corrected: number(corrected) })
 }
 
 function costOf({ steps, failed }: PlannedRun): Pick<CompactionResult, 'usage' | 'cost'> {
@@ -283,10 +282,10 @@ function writerOf({ summarizer, model, usage, cost }: SummaryRecord) {
 
 /** Returns why a planned run changes nothing; `undefined` if it changes something. */
 function idleReason(planned: PlannedRun): IdleReason | undefined {
-  const { steps, failed, heldBack, snapshot, settings } = planned
+  const { steps, failed, isHeldBack, snapshot, settings } = planned
   if (steps.length > 0) return undefined
   if (failed.length > 0) return 'SUMMARY_FAILED'
-  if (heldBack === true) return 'SAVES_TOO_LITTLE'
+  if (isHeldBack === true) return 'SAVES_TOO_LITTLE'
   const isDue = isMediaDue(mediaIn(snapshot.view, settings), settings.media)
   return snapshot.view.tokens <= settings.targetTokens && !isDue ? 'NOTHING_TO_COMPACT' : 'NO_PROGRESS'
 }

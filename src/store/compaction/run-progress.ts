@@ -30,7 +30,7 @@ export class RunEvents {
   #pending: CompactionEvent[] = []
   #hasStarted = false
   #hasEnded = false
-  #hasCalledModel = false
+  hasCalledModel = false
 
   constructor(
     emit: (event: CompactionEvent) => void,
@@ -52,12 +52,8 @@ export class RunEvents {
     this.#hasStarted = false
   }
 
-  get hasCalledModel(): boolean {
-    return this.#hasCalledModel
-  }
-
   modelCalled(): void {
-    this.#hasCalledModel = true
+    this.hasCalledModel = true
     this.#started()
   }
 
@@ -176,7 +172,7 @@ function fallbackOf({ steps, failed }: PlannedRun): string | undefined {
 
 /** Returns the failed attempts to record: a model that wasn't called cost nothing. */
 export function recordedAttempts(failed: readonly FailedAttempt[]): readonly FailedAttempt[] {
-  return failed.filter(({ wasAsked }) => wasAsked !== false)
+  return failed.filter(({ wasCalled }) => wasCalled !== false)
 }
 
 /** The summaries that one run requests. Each is recorded before the model is called, and closed whatever happens. */

@@ -1,29 +1,25 @@
 import { v7 as uuidv7 } from 'uuid'
-import { errorName, isUndertextError, standingFor, UndertextError } from '../../core/errors.ts'
+import { errorName, isUndertextError, UndertextError, withOriginal } from '../../core/errors.ts'
 import type { JsonObject } from '../../core/messages/json.ts'
-import { defined, listIn } from '../../core/messages/json.ts'
+import { defined } from '../../core/messages/json.ts'
 import { type Message, type Part, partsOf } from '../../core/messages/message.ts'
-import { overlaid } from '../../core/messages/overlay.ts'
 import { checkLaws, missingAfterSummary } from '../../core/model/laws.ts'
 import {
   applyPlan,
   bareCondensePlan,
   COMPACTION_STAGES,
-  type CompactionStage,
   type Plan,
   type PlannedInsert,
-  type PlannedReplacement,
 } from '../../core/model/plan.ts'
 import { firstChange, type InvalidatedReasoning } from '../../core/model/reasoning.ts'
 import type { View } from '../../core/model/view.ts'
 import type { ViewRow } from '../../core/model/view-row.ts'
 import { prune } from '../../core/stages/clear-tool-outputs.ts'
-import { cut } from '../../core/stages/cut.ts'
 import { deduplicate } from '../../core/stages/deduplicate.ts'
 import { latestPart } from '../../core/stages/latest-part.ts'
 import {
   type CompositeStage,
-  isOurs,
+  isBuiltInStage,
   type MediaNeed,
   type PlanDraft,
   type PlanningStage,
@@ -43,14 +39,7 @@ import { extractiveSummarizer } from '../../core/summarizers/extractive.ts'
 import type { AnswerProblem, Summarizer } from '../../core/summarizers/summarizer.ts'
 import { measureMessage, NO_SIZES, type Sizes } from '../../core/tokens/measure.ts'
 import { isMediaDue, mediaFigures, type RequestMedia, withPending } from '../../core/tokens/media-limits.ts'
-import type {
-  Attempt,
-  CommitStep,
-  FailedAttempt,
-  Snapshot,
-  Storage,
-  SummaryRecord,
-} from '../../storage/storage.ts'
+import type { Attempt, CommitStep, FailedAttempt, Snapshot, SummaryRecord } from '../../storage/storage.ts'
 import {
   type RunConfig,
   type RunSettings,
@@ -68,7 +57,8 @@ import {
   rowsToMeasure,
   tasksProblem,
 } from './draft-plan.ts'
-import { SummaryMaterial, type SummarySource } from './summary-chunks.ts'
+import { type ContentReader, PAGE_ROWS, RowSources } from './row-sources.ts'
+import { SummaryMaterial } from './summary-chunks.ts'
 import {
   askForSummary,
   fittedByLines,
@@ -94,7 +84,6 @@ export type PlannedRun = {
   readonly settings: RunSettings
   readonly steps: readonly CommitStep[]
   readonly failed: readonly FailedAttempt[]
-  readonly stagesUsed: readonly CompactionStage[]
   readonly after: View
   readonly pending: readonly PendingSummary[]
   /** The summarizers' own texts, by compaction id: the inserted rows also contain notes and the digest. */
@@ -104,23 +93,17 @@ export type PlannedRun = {
   /** Present if the model checks what precedes its reasoning and the run changes something. */
   readonly invalidatedReasoning?: InvalidatedReasoning | undefined
   /** The run would save less than its minimum, so its plans were dropped. */
-  readonly heldBack?: true
+  readonly isHeldBack?: true
 }
 
 /** Returns the run without its plans and their texts; failed summaries are kept. */
 export function withoutSteps(planned: PlannedRun): PlannedRun {
   const { view } = planned.snapshot
-  return { ...planned, steps: [], stagesUsed: [], pending: [], ownTexts: new Map(), after: view }
+  return { ...planned, steps: [], pending: [], ownTexts: new Map(), after: view }
 }
 
-/** The part of a storage that planning reads, besides the snapshot. */
-export type ContentReader = Pick<Storage, 'contents' | 'metadata' | 'shownTexts'>
-
 /** How often the extractive summarizer is asked for a shorter summary if its first ends above the target. */
-const MOST_SHORTENED = 3
-
-/** Number of rows whose contents are read at once. */
-export const PAGE_ROWS = 500
+const MAX_SHORTENINGS = 3
 
 /**
  * How a run gets its summaries. An object: from the summarizer, and the object is notified. `estimate`: from summarizers without a model;
@@ -137,13 +120,6 @@ export type SummaryListener = {
 
 /** `failed`: an error that another request wouldn't change. */
 type Outcome = 'accepted' | 'failed' | AnswerProblem
-
-type SummaryFacts = {
-  /** The plan of the stage that wrote it. */
-  readonly plan?: Plan | undefined
-  /** The summarizer or model that this one replaces. */
-  readonly insteadOf?: string | undefined
-}
 
 /** The input from which a run is planned. */
 export type RunInput = {
@@ -169,10 +145,10 @@ export class Run {
   #view: View
   #ordinal: number
   readonly #steps: CommitStep[] = []
+  readonly #sources: RowSources
   readonly #failed: FailedAttempt[] = []
   readonly #pending: PendingSummary[] = []
   readonly #ownTexts = new Map<string, string>()
-  readonly #used = new Set<CompactionStage>()
   /** The stages after the current one and their budgets: their summaries may be placed before the rows that the current one hides. */
   #toCome: readonly { readonly stages: readonly Stage[]; readonly budget: number }[] = []
 
@@ -181,6 +157,7 @@ export class Run {
     this.#summarizes = input.config.pipeline.some(requestsSummaries)
     this.#view = input.snapshot.view
     this.#ordinal = input.snapshot.nextOrdinal
+    this.#sources = new RowSources(input, this.#steps)
   }
 
   /** Throws the errors of `checkLaws` for a range of the caller, and `ABORTED`. */
@@ -193,7 +170,6 @@ export class Run {
       settings,
       steps: this.#steps,
       failed: this.#failed,
-      stagesUsed: [...this.#used],
       after: this.#view,
       pending: this.#pending,
       ownTexts: this.#ownTexts,
@@ -232,7 +208,7 @@ export class Run {
     if (rows.length === 0) {
       throw new UndertextError('ILLEGAL_BOUNDARY', {
         sessionId,
-        why: 'nothing is visible in the range',
+        why: 'no message is visible in the range',
         messageIds: [],
       })
     }
@@ -244,18 +220,14 @@ export class Run {
       maxTokens: Math.max(1, Math.min(this.#in.settings.stages.summaryMaxTokens, Math.floor(tokens / 2))),
     }
     const { summary } = this.#in.config
-    if (summary === undefined) {
-      if (await this.#condense(task)) this.#used.add('summarize')
-      return
-    }
-    const written = await this.#givenSummary(summary, rows)
-    if (this.#accept(task, written, 'given')) this.#used.add('summarize')
+    if (summary === undefined) await this.#condense(task)
+    else this.#judge(uuidv7(), task, await this.#givenSummary(summary, rows), { summarizer: 'given' })
   }
 
   async #givenSummary(text: string, rows: readonly ViewRow[]): Promise<WrittenSummary> {
     const { readTools, userTools } = this.#in.settings.stages
     const material = new SummaryMaterial(undefined, { readTools, userTools })
-    await this.#readSources(rows, (source) => material.add(source))
+    await this.#sources.read(rows, (source) => material.add(source))
     return givenSummary(text, material)
   }
 
@@ -272,10 +244,7 @@ export class Run {
     if (plan.insert?.kind === 'summary') return this.#addSummary(plan, stage)
     const isWhole = !this.#leavesHole(plan, stage)
     const lawful = isWhole ? plan : this.#beforeSummary(plan)
-    if (lawful !== undefined) {
-      this.#add(lawful, uuidv7())
-      this.#used.add(stage === cut ? 'truncate' : stage.name)
-    }
+    if (lawful !== undefined) this.#add(lawful, uuidv7())
     if (!isWhole) await this.#summarizeFurther(budget)
   }
 
@@ -296,7 +265,7 @@ export class Run {
    * that they would be neither in a summary nor in the view. What a stage of the application hides is its own decision.
    */
   #leavesHole(plan: Plan, stage: Stage): boolean {
-    if (!this.#summarizes || plan.hide.length === 0 || !isOurs(stage)) return false
+    if (!this.#summarizes || plan.hide.length === 0 || !isBuiltInStage(stage)) return false
     const { rows } = this.#view
     const { after } = applyPlan(this.#view, plan, Number.MIN_SAFE_INTEGER, 0)
     // If the plan reaches the budget, no summary follows.
@@ -334,10 +303,7 @@ export class Run {
     if (this.#view.tokens <= Math.min(budget * (1 + tolerance), limitTokens)) return
     const target = Math.min(budget, limitTokens)
     const insteadOf = summarizer?.usesModel === true ? summarizer.name : undefined
-    const condense = async (tasks: readonly SummaryTask[]): Promise<void> => {
-      for (const task of tasks) if (await this.#condenseOffline(task, insteadOf)) this.#used.add('summarize')
-    }
-    await condense(planFurtherSummaries(this.#view, target, stages.summaryMaxTokens))
+    await this.#condenseOffline(planFurtherSummaries(this.#view, target, stages.summaryMaxTokens), insteadOf)
     if (this.#view.tokens <= limitTokens) return
     // The request must fit: one summary of everything, including earlier summaries.
     const settings = { ...stages, keepRecentTokens: undefined, keepRecentRatio: undefined }
@@ -348,7 +314,7 @@ export class Run {
       contentOf: () => [],
       metadataOf: () => undefined,
     }
-    await condense(summarize.summaries(this.#view, context) as readonly SummaryTask[])
+    await this.#condenseOffline(summarize.summaries(this.#view, context) as readonly SummaryTask[], insteadOf)
   }
 
   /** Returns the contents and metadata of the rows that a stage asks for, with the changes of this run. */
@@ -363,7 +329,7 @@ export class Run {
     const originals = new Map<number, readonly Part[]>()
     const shown = new Map<number, readonly Part[]>()
     const metadata = new Map<number, JsonObject>()
-    await this.#readSources(needed, (source, row) => {
+    await this.#sources.read(needed, (source, row) => {
       const { key } = row
       if (source.metadata !== undefined) metadata.set(key, source.metadata)
       const parts = partsOf(source.original)
@@ -376,7 +342,7 @@ export class Run {
       contentOf: ({ key }) => {
         // The most common mistake in a custom stage: without the error the row would just be empty.
         if (stage.reads === undefined)
-          throw this.#stageFailed(stage, 'contentOf needs the rows named by reads')
+          throw this.#stageFailed(stage, 'contentOf requires reads to name the rows')
         return originals.get(key) ?? []
       },
       shownOf: ({ key }) => shown.get(key) ?? originals.get(key) ?? [],
@@ -390,7 +356,7 @@ export class Run {
       return await work()
     } catch (error) {
       if (isUndertextError(error)) throw error
-      throw standingFor(this.#stageFailed(stage, errorName(error)), error)
+      throw withOriginal(this.#stageFailed(stage, errorName(error)), error)
     }
   }
 
@@ -414,7 +380,7 @@ export class Run {
   async #complete(draft: PlanDraft, stage: Stage): Promise<Plan | undefined> {
     this.#refuse(stage, draftProblem(draft))
     const rows = rowsToMeasure(this.#view, draft)
-    const sources = rows.length === 0 ? [] : await this.#sourcesOf(rows)
+    const sources = rows.length === 0 ? [] : await this.#sources.all(rows)
     const contents = new Map(
       rows.map((row, at) => {
         const { original, shown } = sources[at]!
@@ -440,7 +406,7 @@ export class Run {
     const { text, metadata } = plan.insert!
     const written = await this.#givenSummary(text, plan.hide)
     const whole = { ...written, metadata: { ...metadata, ...written.metadata } }
-    if (this.#accept(task, whole, stage.name, plan)) this.#used.add(stage.name)
+    this.#judge(uuidv7(), task, whole, { summarizer: stage.name }, undefined, plan)
   }
 
   async #runSummarizing(stage: SummarizingStage, budget: number): Promise<void> {
@@ -454,14 +420,13 @@ export class Run {
         this.#checkLaws(bareCondensePlan(task.rows), stage)
         if (await this.#condense(named(task, stage))) accepted += 1
       }
-      if (accepted > 0) this.#used.add(stage.name)
-      else return
+      if (accepted === 0) return
     }
   }
 
   /** Adds a plan as the next step. Throws the errors of `checkLaws`, and `ABORTED`. */
   #add(plan: Plan, id: string, summary?: SummaryRecord): void {
-    this.#throwIfAborted()
+    this.#sources.throwIfAborted()
     checkLaws(this.#sessionId, this.#view, plan)
     const step = applyPlan(this.#view, plan, -1 - this.#steps.length, this.#ordinal)
     if (plan.insert !== undefined) this.#ordinal += 1
@@ -486,22 +451,18 @@ export class Run {
     return outcome === 'accepted'
   }
 
-  /** Replaces rows with a summary that the extractive summarizer writes; returns whether it was accepted. */
-  async #condenseOffline(task: SummaryTask, insteadOf: string | undefined): Promise<boolean> {
-    // The content of a pending summary isn't known.
-    const isPending = task.rows.some(({ key }) => this.#plannedInsert(key)?.text === '')
-    if (isPending) return this.#addEstimated(task)
-    return (await this.#ask(task, extractiveSummarizer, insteadOf)) === 'accepted'
+  /** Replaces the rows of each task with a summary by the extractive summarizer. */
+  async #condenseOffline(tasks: readonly SummaryTask[], insteadOf: string | undefined): Promise<void> {
+    for (const task of tasks) {
+      // The content of a pending summary isn't known.
+      if (task.rows.some(({ key }) => this.#sources.insertOf(key)?.text === '')) this.#addEstimated(task)
+      else await this.#ask(task, extractiveSummarizer, insteadOf)
+    }
   }
 
   /** Whether summaries were requested, and none was accepted. */
   get #hasOnlyFailed(): boolean {
     return this.#failed.length > 0 && this.#steps.every(({ summary }) => summary === undefined)
-  }
-
-  /** Adds a text from the caller or a stage; returns whether it was accepted. */
-  #accept(task: SummaryTask, written: WrittenSummary, summarizer: string, plan?: Plan): boolean {
-    return this.#judge(uuidv7(), task, written, { summarizer }, { plan }) === 'accepted'
   }
 
   /**
@@ -518,7 +479,7 @@ export class Run {
     shortened = 0,
   ): Promise<Outcome> {
     const id = uuidv7()
-    this.#throwIfAborted()
+    this.#sources.throwIfAborted()
     const { mode } = this.#in
     const listener = typeof mode === 'object' ? mode : {}
     // A call is recorded once, when the model is called.
@@ -528,11 +489,9 @@ export class Run {
       await listener.started?.({ id, view: this.#view, rows: task.rows, summarizer: summarizer.name })
     }
     const calling = (): Promise<void> => {
-      if (recorded === undefined) {
-        recorded = record()
-        // A summarizer that doesn't wait for it would leave the rejection unhandled until the end of the call.
-        recorded.catch(() => undefined)
-      }
+      recorded ??= record()
+      // A summarizer that doesn't wait for it would leave the rejection unhandled until the end of the call.
+      recorded.catch(() => undefined)
       return recorded
     }
     const request = { ...this.#requestFor(task, retryOf), calling }
@@ -546,9 +505,10 @@ export class Run {
     // Throws if the recording failed.
     await recorded
     if ('error' in asked) {
-      this.#throwIfAborted()
-      const wasAsked = recorded !== undefined || !summarizer.usesModel
-      this.#fail(id, 'failed', asked.error, asked.record, wasAsked)
+      this.#sources.throwIfAborted()
+      const wasCalled = recorded !== undefined || !summarizer.usesModel
+      const { error, record: summary } = asked
+      this.#fail({ ...(!wasCalled && { wasCalled }), id, status: 'failed', error, summary })
       return 'failed'
     }
     // Only the extractive summarizer is asked again: a model's summary is paid for once, and the rows that it replaces are recorded before
@@ -556,24 +516,19 @@ export class Run {
     const fitting =
       summarizer === extractiveSummarizer ? this.#refitted(task, asked.written, shortened) : undefined
     const written = summarizer.usesModel ? this.#fitted(task, asked.written) : asked.written
-    if (fitting === undefined) return this.#judge(id, task, written, asked.record, { insteadOf })
-    return this.#ask(
-      fitting,
-      summarizer,
-      insteadOf,
-      retryOf,
-      fitting.rows === task.rows ? material : undefined,
-      fitting.rows === task.rows ? shortened + 1 : shortened,
-    )
+    if (fitting === undefined) return this.#judge(id, task, written, asked.record, insteadOf)
+    return fitting.rows === task.rows
+      ? this.#ask(fitting, summarizer, insteadOf, retryOf, material, shortened + 1)
+      : this.#ask(fitting, summarizer, insteadOf, retryOf, undefined, shortened)
   }
 
   async #read(task: SummaryTask, summarizer: Summarizer, level?: number): Promise<SummaryMaterial> {
     const { readTools, userTools } = this.#in.settings.stages
     const material = new SummaryMaterial(summarizer, { level, readTools, userTools })
-    await this.#readSources(task.rows, (source) => material.add(source))
+    await this.#sources.read(task.rows, (source) => material.add(source))
     material.end()
     if (material.reader !== undefined || material.log !== undefined)
-      await this.#readSources(this.#rowsAfter(task), (source) => material.follow(source))
+      await this.#sources.read(this.#rowsAfter(task), (source) => material.follow(source))
     return material
   }
 
@@ -591,7 +546,7 @@ export class Run {
     const size = this.#view.tokensOfRow({ sizes })
     const over = this.#view.tokens - task.tokens + size - task.fillTokens
     if (over <= 0) return shortened > 0 ? undefined : withoutSpareRows(this.#view, task, size)
-    if (shortened >= MOST_SHORTENED) return undefined
+    if (shortened >= MAX_SHORTENINGS) return undefined
     const maxTokens = Math.floor((task.maxTokens * (size - over)) / size) - 1
     return maxTokens < task.maxTokens / 2 ? undefined : { ...task, maxTokens }
   }
@@ -620,13 +575,17 @@ export class Run {
     }
   }
 
-  /** Adds a summary that isn't empty and is smaller than the rows it replaces; records any other as a failure. */
+  /**
+   * Adds a summary that isn't empty and is smaller than the rows it replaces; records any other as a failure. `insteadOf`: the summarizer
+   * or model that its writer replaces. `plan`: that of the stage that wrote it.
+   */
   #judge(
     id: string,
     task: SummaryTask,
     written: WrittenSummary,
     record: SummaryRecord,
-    { plan, insteadOf }: SummaryFacts,
+    insteadOf?: string,
+    plan?: Plan,
   ): Outcome {
     const { rows, tokens: coveredTokens, maxTokens } = task
     const insert = this.#summaryRow(written.text, { ...written.metadata, ...levelOf(task) })
@@ -634,7 +593,8 @@ export class Run {
       summaryProblem(written) ??
       (this.#view.tokensOfRow(insert) >= coveredTokens ? 'SUMMARY_NOT_SMALLER' : undefined)
     if (problem !== undefined) {
-      this.#fail(id, problem === 'SUMMARY_NOT_SMALLER' ? 'rejected' : 'failed', problem, record)
+      const status = problem === 'SUMMARY_NOT_SMALLER' ? 'rejected' : 'failed'
+      this.#fail({ id, status, error: problem, summary: record })
       return problem
     }
     const noted = { ...levelOf(task), ...defined({ insteadOf }), ...notesOf(written) }
@@ -651,7 +611,7 @@ export class Run {
 
   async #estimate(task: SummaryTask, summarizer: Summarizer): Promise<true> {
     const { rows, tokens: inputTokens, maxTokens } = task
-    const sources = await this.#sourcesOf(rows)
+    const sources = await this.#sources.all(rows)
     const messages = sources.map(({ shown }) => shown)
     this.#pending.push({ summarizer: summarizer.name, messages, inputTokens, maxTokens })
     return this.#addEstimated(task)
@@ -671,91 +631,8 @@ export class Run {
     return true
   }
 
-  /** Records a rejected summary. `wasAsked`: false if the model wasn't called. */
-  #fail(
-    id: string,
-    status: FailedAttempt['status'],
-    error: string,
-    summary: SummaryRecord,
-    wasAsked = true,
-  ): void {
-    const { tokens } = this.#view
-    this.#failed.push({ ...(!wasAsked && { wasAsked }), id, status, error, tokens, summary })
-  }
-
-  #throwIfAborted(): void {
-    if (this.#in.config.signal?.aborted) throw new UndertextError('ABORTED', { sessionId: this.#sessionId })
-  }
-
-  /** Returns the rows as they are stored, and as the view shows them after the steps so far. */
-  async #sourcesOf(rows: readonly ViewRow[]): Promise<SummarySource[]> {
-    const sources: SummarySource[] = []
-    await this.#readSources(rows, (source) => sources.push(source))
-    return sources
-  }
-
-  /** Passes the same rows on one by one, read in pages, so that memory doesn't grow with the rows unless the caller keeps them. */
-  async #readSources(
-    rows: readonly ViewRow[],
-    use: (source: SummarySource, row: ViewRow) => unknown,
-  ): Promise<void> {
-    const planned = new Map<number, PlannedReplacement[]>()
-    for (const { plan } of this.#steps) {
-      for (const replacement of plan.replace) listIn(planned, replacement.row.key).push(replacement)
-    }
-    for (let from = 0; from < rows.length; from += PAGE_ROWS) {
-      this.#throwIfAborted()
-      const page = rows.slice(from, from + PAGE_ROWS)
-      for (const [i, source] of (await this.#pageOf(page, planned)).entries()) use(source, page[i]!)
-    }
-  }
-
-  async #pageOf(
-    rows: readonly ViewRow[],
-    planned: ReadonlyMap<number, readonly PlannedReplacement[]>,
-  ): Promise<readonly SummarySource[]> {
-    const stored = rows.filter(({ key }) => key > 0)
-    const { id } = this.#in.snapshot.session
-    const [contents, metadata, shownTexts] = await Promise.all([
-      this.#in.storage.contents(
-        id,
-        stored.map(({ key }) => key),
-      ),
-      this.#in.storage.metadata(
-        id,
-        stored.filter(({ kind }) => kind === 'summary').map(({ key }) => key),
-      ),
-      this.#in.storage.shownTexts(
-        id,
-        rows.filter(({ shown }) => shown.length > 0).map(({ key }) => key),
-      ),
-    ])
-    return rows.map((row) => {
-      const content = contents.get(row.key) ?? this.#plannedContent(row.key) ?? []
-      const original = { role: row.role, content }
-      const texts = new Map(shownTexts.get(row.key))
-      for (const { part, text } of planned.get(row.key) ?? []) texts.set(part, text)
-      const show = (part: Part, index: number): Part => {
-        const text = texts.get(index)
-        return text === undefined ? part : overlaid(part, text)
-      }
-      return {
-        kind: row.kind,
-        shown: texts.size === 0 ? original : { role: row.role, content: content.map(show) },
-        original,
-        metadata: metadata.get(row.key) ?? this.#plannedInsert(row.key)?.metadata,
-        position: row.position,
-      }
-    })
-  }
-
-  #plannedInsert(key: number): PlannedInsert | undefined {
-    return key > 0 ? undefined : this.#steps.find(({ inserted }) => inserted?.key === key)?.plan.insert
-  }
-
-  #plannedContent(key: number): readonly Part[] | undefined {
-    const insert = this.#plannedInsert(key)
-    return insert && partsOf({ content: insert.text })
+  #fail(attempt: Omit<FailedAttempt, 'tokens'>): void {
+    this.#failed.push({ ...attempt, tokens: this.#view.tokens })
   }
 }
 

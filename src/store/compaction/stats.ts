@@ -24,10 +24,10 @@ import {
   isMediaDue,
   isWithinMedia,
   type MediaUse,
+  maxImages,
   mediaBudget,
   mediaFigures,
   mediaLimitsOf,
-  mostImages,
   withPending,
 } from '../../core/tokens/media-limits.ts'
 import { type ModelProfile, type ProfileSubject, profileOf } from '../../core/tokens/profiles.ts'
@@ -195,7 +195,7 @@ export function contextStats(
     shouldCompact: isDue && !isHeldBack,
     messageCount: figures.visibleCount,
     withinBudget,
-    images: useOf(used.images, mostImages(used.largeImages, media.limit)),
+    images: useOf(used.images, maxImages(used.largeImages, media.limit)),
     bytes: useOf(used.bytes, media.limit.bytes),
     breakdown: budget.breakdown,
     fixed: fixedPart(request, budget.breakdown, Math.round(expected.ratio * (raw.unseen ?? 0))),

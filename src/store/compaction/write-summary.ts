@@ -91,7 +91,7 @@ const CORRECTION_TOKENS = 80
 /** Minimum tokens by which a summary with added lines must be smaller than what it replaces. */
 const MARGIN = 16
 /** Maximum number of rules in the metadata of a model's summary, on which the next one builds. */
-const MOST_RULES = 500
+const MAX_RULES = 500
 
 /** A summarizer's text, and the row made from it. */
 export type WrittenSummary = {
@@ -223,8 +223,8 @@ export async function writeSummary(
     ownText,
     metadata: {
       ...metadataOf(summary, digest),
-      ...(rules.length > 0 && { rules: rules.slice(-MOST_RULES) }),
-      ...(withdrawn.length > 0 && { withdrawn: withdrawn.slice(-MOST_RULES) }),
+      ...(rules.length > 0 && { rules: rules.slice(-MAX_RULES) }),
+      ...(withdrawn.length > 0 && { withdrawn: withdrawn.slice(-MAX_RULES) }),
       ...(log?.lastTest !== undefined && { lastTest: log.lastTest }),
     },
     answer: cost.total(summary),

@@ -47,7 +47,7 @@ function parseJson(text: string, what: string): unknown {
     return JSON.parse(text)
   } catch {
     // The parser's message quotes the file.
-    throw invalid(`${what}: the file is not valid JSON`)
+    throw invalid(`${what}: the file isn't valid JSON`)
   }
 }
 
@@ -58,7 +58,7 @@ async function parseToml(text: string, what: string): Promise<unknown> {
     return parse(text)
   } catch (error) {
     const where = error instanceof TomlError ? ` (line ${error.line}, column ${error.column})` : ''
-    throw invalid(`${what}: the file is not valid TOML${where}`)
+    throw invalid(`${what}: the file isn't valid TOML${where}`)
   }
 }
 

@@ -30,14 +30,14 @@ export const DEFAULT_BACKGROUND_THRESHOLD = 0.7
 /** Usage levels at which the application is warned, as shares of the available input. */
 export const DEFAULT_WARNING_LEVELS: readonly number[] = [0.6, 0.8]
 /** Number of notes, of a session and of an owner, that are recalled; as in nca. */
-export const DEFAULT_MAX_NOTES = 128
+const DEFAULT_MAX_NOTES = 128
 /** Milliseconds of the window in which spending is counted. */
 export const SPEND_WINDOW_MS = 3_600_000
 
 const tokens = z.int().nonnegative()
 const placeholderSchema = z.custom<Exclude<Placeholder, string>>(
   (value) => typeof value === 'function',
-  'must be a text or a function',
+  'must be a string or a function',
 )
 
 const { maxOutputTokens, ...requestParts } = requestSchema.shape
@@ -165,7 +165,7 @@ const factShape = {
 /** All options of a compaction; each is optional. */
 export const compactionConfigSchema = z
   .strictObject({ ...given(compactionTable), ...factShape })
-  .refine(({ range, summary }) => summary === undefined || range !== undefined, 'summary needs a range')
+  .refine(({ range, summary }) => summary === undefined || range !== undefined, 'summary requires a range')
 
 /** The config of one compaction: what to compact and how. All fields are optional; the defaults are in docs/configuration.md. */
 export type CompactionConfig = z.input<typeof compactionConfigSchema>

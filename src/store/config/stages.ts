@@ -27,7 +27,7 @@ export const stagesSchema = z.custom<readonly StageSetting[]>().superRefine((val
   const issue = (message: string, path: number[] = []): void =>
     context.addIssue({ code: 'custom', path, message })
   if (!Array.isArray(value) || value.length === 0 || value.length > MAX_STAGES)
-    return issue(`must be a list of 1 to ${MAX_STAGES} stages`)
+    return issue(`must be an array of 1 to ${MAX_STAGES} stages`)
   for (const [at, one] of value.entries()) {
     if (isStage(one)) continue
     const message = specProblem(isStageSpec(one) ? completed(one, OWN_DEFAULTS) : one)

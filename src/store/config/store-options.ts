@@ -149,14 +149,14 @@ export const providerCompactionSchema = z
   })
   .refine(({ answer, keepFrom }) => answer !== undefined || keepFrom === undefined, {
     path: ['keepFrom'],
-    message: 'belongs to an answer',
+    message: 'requires answer',
   })
   .refine(
     ({ answer, messageId, appliedEdits }) =>
       answer === undefined || (messageId === undefined && appliedEdits.length === 0),
     {
       path: ['answer'],
-      message: 'is recorded alone, without messageId and appliedEdits',
+      message: 'cannot be combined with messageId or appliedEdits',
     },
   )
 export const renderSchema = z.strictObject({
@@ -190,7 +190,7 @@ export type HideOptions = z.input<typeof hideSchema>
 /** A provider's report of the tokens of a request. */
 export type UsageInput = z.input<typeof usageSchema> & NeurolinkRequest
 export type CheckedUsage = z.output<typeof usageSchema>
-/** The figures of a request that a provider refused as too long. */
+/** The figures of a request that a provider rejected as too long. */
 export type OverflowInput = z.input<typeof overflowSchema> & NeurolinkRequest
 export type CheckedOverflow = z.output<typeof overflowSchema>
 /** A compaction that a provider made of the history it received. */

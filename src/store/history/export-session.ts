@@ -32,7 +32,7 @@ export async function* exportedRecords(
     const problem = check.take(record)
     if (problem !== undefined)
       throw new UndertextError('STORE_CORRUPT', {
-        detail: `a ${record.type} of the session is refused: ${problem}`,
+        detail: `a ${record.type} record of the session is invalid: ${problem}`,
       })
     yield record
   }

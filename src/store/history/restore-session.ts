@@ -15,7 +15,7 @@ import {
 } from '../../storage/records/records.ts'
 import type { RestoredRow, Restoring, Session, SessionFields, Storage } from '../../storage/storage.ts'
 import { exportedRows } from './export-session.ts'
-import { Batch, discardDead, MOST_TOGETHER, othersFirst, staged } from './import/staging.ts'
+import { BATCH_SIZE, Batch, discardAbandoned, othersFirst, staged } from './import/staging.ts'
 import { namesWithin, ownNames, Renaming } from './renamed.ts'
 
 export const restoreSchema = z.strictObject({
@@ -113,7 +113,7 @@ class Restore {
 
   /** Writes the history as a session that is invisible until it is complete and verified. */
   async write(given: HistoryHead): Promise<void> {
-    await discardDead(this.#storage)
+    await discardAbandoned(this.#storage)
     const [own, others] = [ownNames(given), namesWithin(this.#sessionId, given)]
     // Under another id, always use other ids: the first may be restored at the same time, with ids that aren't visible yet.
     const isOther = this.#sessionId !== given.session.id
@@ -143,12 +143,12 @@ class Restore {
   /** Ids were checked against the incarnation in the file; the incarnation here may differ. */
   #requireForeign(line: number, record: NumberedRecord['record'], { incarnation }: SessionRecord): void {
     if (record.type === 'message' && record.id?.startsWith(`${incarnation}:`) === true)
-      throw refused(line, 'id must not have the form of the session’s own')
+      throw refused(line, 'id must not have the form of the ids that undertext assigns in this session')
   }
 
   async #requireSound(importId: string): Promise<void> {
     const codes = await findingsOf(this.#storage, importId)
-    if (codes.length > 0) throw refused(this.#records.line, `verifySession finds ${codes.join(', ')} in it`)
+    if (codes.length > 0) throw refused(this.#records.line, `sessions.verify reports ${codes.join(', ')}`)
   }
 }
 
@@ -189,13 +189,13 @@ export async function writeHistory(
   }
   await flush()
   const undoneWith: number[] = []
-  for (let at = 0; at < audit.length; at += MOST_TOGETHER) {
-    for (const no of await histories.writeAudit(restoring, audit.slice(at, at + MOST_TOGETHER)))
+  for (let at = 0; at < audit.length; at += BATCH_SIZE) {
+    for (const no of await histories.writeAudit(restoring, audit.slice(at, at + BATCH_SIZE)))
       undoneWith.push(no)
     await othersFirst()
   }
-  for (let at = 0; at < compactions.length; at += MOST_TOGETHER) {
-    await histories.writeCompactions(restoring, at, compactions.slice(at, at + MOST_TOGETHER), undoneWith)
+  for (let at = 0; at < compactions.length; at += BATCH_SIZE) {
+    await histories.writeCompactions(restoring, at, compactions.slice(at, at + BATCH_SIZE), undoneWith)
     await othersFirst()
   }
   await histories.settle(restoring)
@@ -208,10 +208,10 @@ export async function findingsOf(storage: Storage, id: string): Promise<string[]
   return [...new Set(findings.filter(isOfSession).map(({ code }) => code))].sort()
 }
 
-const OF_THE_STORE: readonly Finding['code'][] = ['GUARD_MISSING', 'GUARD_CHANGED', 'FOREIGN_TRIGGER']
+const STORE_FINDINGS: readonly Finding['code'][] = ['GUARD_MISSING', 'GUARD_CHANGED', 'FOREIGN_TRIGGER']
 
 function isOfSession({ code }: Finding): boolean {
-  return !OF_THE_STORE.includes(code)
+  return !STORE_FINDINGS.includes(code)
 }
 
 export function sessionFields({ session }: HistoryHead): SessionFields {
@@ -226,7 +226,7 @@ function twice(
 ): UndertextError<'HISTORY_REFUSED'> {
   const { incarnation } = head.session
   const line = rows.findLast(({ row }) => recordId(incarnation, row) === messageId)?.line ?? 0
-  return refused(line, 'there is a message of its id already')
+  return refused(line, 'a message with its id already exists')
 }
 
 type NumberedRow = RestoredRow & { readonly line: number }
@@ -299,7 +299,7 @@ class CheckedRecords {
       if (problem !== undefined) throw refused(this.#line, problem)
       yield record
     }
-    if (!this.#check.isDone) throw refused(this.#line, 'it ends before its end')
+    if (!this.#check.isDone) throw refused(this.#line, 'the end record is missing')
   }
 }
 

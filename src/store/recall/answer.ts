@@ -18,9 +18,9 @@ import { boundsSchema, type RecallBounds, type RecallScope, type Scope, scopeNow
 /** Tokens for the marks, the sentences around them and a cursor. */
 export const FRAME_TOKENS = 130
 /** Minimum tokens for a piece; with less room it is left out, unless it fits whole. */
-export const LEAST_PIECE = 60
+export const MIN_PIECE_TOKENS = 60
 /** Minimum tokens worth cutting. */
-const LEAST_CUT = LEAST_PIECE / 2
+const MIN_CUT_TOKENS = MIN_PIECE_TOKENS / 2
 
 /** The implementation of a tool: checks its input, and answers within a scope and a number of tokens. */
 export type Ask<S extends z.ZodType, A extends RecallAnswer = RecallAnswer> = {
@@ -50,7 +50,7 @@ export async function answered<S extends z.ZodType, A extends RecallAnswer>(
     scope = await scopeNow(store, given, names)
   } catch (error) {
     if (!isUndertextError(error, 'SESSION_NOT_FOUND')) throw error
-    return problemAnswer(error.code, 'Nothing of this conversation is stored.')
+    return problemAnswer(error.code, 'No message of this conversation is stored.')
   }
   try {
     return await work(scope, check(schema, input, INPUT), maxTokens)
@@ -150,7 +150,7 @@ function shortened(
   const last = piece.passages.at(-1)
   if (last === undefined) return undefined
   const room = scope.tokensOf(indented(last.text)) - tokens - 8
-  if (room < LEAST_CUT) return undefined
+  if (room < MIN_CUT_TOKENS) return undefined
   const text = headWithin(scope, last.text, room)
   const to = last.from + text.length
   return {
@@ -198,8 +198,10 @@ function pieceMeter(scope: Scope): {
 }
 
 /** Returns the room that a text must have next to others: all its tokens if it is short. */
-function leastOf(scope: Scope, text: string): number {
-  return text.length > 8 * LEAST_PIECE ? LEAST_PIECE : Math.min(LEAST_PIECE, scope.tokensOf(indented(text)))
+function minTokensOf(scope: Scope, text: string): number {
+  return text.length > 8 * MIN_PIECE_TOKENS
+    ? MIN_PIECE_TOKENS
+    : Math.min(MIN_PIECE_TOKENS, scope.tokensOf(indented(text)))
 }
 
 /** A piece that may be shown: its heading, its text, and the piece itself within a number of tokens. Several may belong to one message. */
@@ -216,9 +218,9 @@ export function filled(scope: Scope, room: number, share: number, units: readonl
   let left = room
   for (const [at, { piece, text, within }] of units.entries()) {
     const own = left - meter.heading(piece)
-    if (own < leastOf(scope, text) && pieces.length > 0) break
+    if (own < minTokensOf(scope, text) && pieces.length > 0) break
     const isLast = at === units.length - 1
-    const shown = within(isLast ? own : Math.max(LEAST_PIECE, Math.floor(own * share)))
+    const shown = within(isLast ? own : Math.max(MIN_PIECE_TOKENS, Math.floor(own * share)))
     left -= meter.add(shown)
     pieces.push(shown)
   }
@@ -248,14 +250,14 @@ export function headWithin(scope: Scope, text: string, tokens: number): string {
   const estimator = Object.create(scope.estimator, { measureText: { value: measureText } }) as Estimator
   const cut = truncateToTokenBudget(text, tokens, scope.provider, { estimator, ending: '' })
   if (cut.text !== '' || text === '') return cut.text
-  let units = Math.max(2, Math.min(LONGEST_CHARACTER, 2 * Math.floor(tokens)))
+  let units = Math.max(2, Math.min(MAX_CHARACTER_UNITS, 2 * Math.floor(tokens)))
   while (units > 2 && scope.tokensOf(indented(headOf(text, units))) > tokens)
     units = Math.ceil(units * 0.8) - 1
   return headOf(text, Math.max(2, units))
 }
 
 /** Units to try of a character that doesn't fit whole. */
-const LONGEST_CHARACTER = 1_024
+const MAX_CHARACTER_UNITS = 1_024
 
 /** Returns a stored row as a piece, without passages. */
 export function pieceOf(sessionId: string, row: StoredMessage, length: number): RecalledPiece {

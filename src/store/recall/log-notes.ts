@@ -13,40 +13,35 @@ import {
   cursorPlace,
   FRAME_TOKENS,
   headWithin,
-  LEAST_PIECE,
+  MIN_PIECE_TOKENS,
   placeOf,
   remarkAnswer,
   wordlessAnswer,
 } from './answer.ts'
 import type { RecallAnswer, RecalledNoteText } from './data.ts'
 import { wrong } from './remarks.ts'
-import type { RecallBounds, RecallScope, Scope } from './scope.ts'
+import { type RecallBounds, type RecallScope, type Scope, textInput } from './scope.ts'
 
 export const notesInput = z.strictObject({
   action: z
     .enum(['recall', 'remember', 'forget'])
     .describe('recall: lists notes. remember: stores one. forget: takes one out of use.'),
-  query: z
-    .string()
-    .max(20_000)
-    .optional()
-    .describe('recall: notes with these words, best first. Default: the newest.'),
+  query: textInput(20_000, 'recall: notes with these words, best first. Default: the newest.'),
   text: noteTextSchema.optional().describe('remember: the text.'),
   key: nameSchema
     .optional()
     .describe(
-      'remember: replaces the note of this key, such as "deploys". recall: only the note of this key.',
+      'remember: replaces the note with this key, such as "deploys". recall: only the note with this key.',
     ),
   about: z
     .enum(['session', 'owner'])
     .optional()
-    .describe('remember: "owner" for a note that holds in all sessions of this user. Default "session".'),
+    .describe('remember: "owner" for a note that applies to all sessions of this user. Default "session".'),
   noteId: nameSchema.optional().describe('forget: the id of the note. recall: only this note.'),
-  cursor: z
-    .string()
-    .max(2_000)
-    .optional()
-    .describe('recall: a cursor from an earlier answer, of the next notes or of the rest of a note.'),
+  cursor: textInput(
+    2_000,
+    'recall: a cursor from an earlier answer, for the next notes or the rest of a note.',
+  ),
 })
 /** The input of `logNotes`. */
 export type LogNotesInput = z.input<typeof notesInput>
@@ -81,7 +76,7 @@ async function remember(scope: Scope, { text, key, about }: Given): Promise<Reca
   const { base, owner, store } = scope
   const isOwners = about === 'owner' || base === undefined
   if (isOwners && owner === undefined)
-    throw wrong('This session has no owner: remember the note about the session.')
+    throw wrong('This session has no owner: remember the note for the session.')
   const whose = isOwners ? { owner: owner! } : { session: base.id }
   const note = await store.notes.add(text, { ...whose, ...(key !== undefined && { key }), actor: MODEL })
   const answer = remarkAnswer(scope, { code: 'remembered', noteId: note.id })
@@ -91,14 +86,14 @@ async function remember(scope: Scope, { text, key, about }: Given): Promise<Reca
 async function forget(scope: Scope, { noteId }: Given): Promise<RecallAnswer> {
   const { names } = scope
   if (noteId === undefined) throw wrong(`Pass the ${names.noteId} to forget: ${names.notes} lists the ids.`)
-  const known = await notesOf(scope, { limit: MOST })
+  const known = await notesOf(scope, { limit: MAX_LISTED_NOTES })
   if (!known.some(({ id }) => id === noteId))
-    throw wrong(`There is no such note in use. ${names.notes} lists the notes and their ids.`)
+    throw wrong(`No note with this id is in use. ${names.notes} lists the notes and their ids.`)
   await scope.store.notes.forget(noteId, { actor: MODEL })
   return remarkAnswer(scope, { code: 'forgotten' })
 }
 
-const MOST = 1_000
+const MAX_LISTED_NOTES = 1_000
 
 async function notesOf(
   { store, base, owner }: Scope,
@@ -124,7 +119,7 @@ async function recall(
 ): Promise<RecallAnswer> {
   const [place, offset = 0] = cursor === undefined ? [0] : placeOf(notesCursor, cursor)
   const [id, after] = typeof place === 'string' ? [place, 0] : [noteId, place]
-  const all = await notesOf(scope, { query, key, limit: MOST })
+  const all = await notesOf(scope, { query, key, limit: MAX_LISTED_NOTES })
   const isSought = query !== undefined && query.trim() !== '' && id === undefined
   const wordless = isSought ? wordlessAnswer(scope, query) : undefined
   if (wordless !== undefined) return { ...wordless, notes: [] }
@@ -132,9 +127,9 @@ async function recall(
   const notes: RecalledNoteText[] = []
   let left = maxTokens - FRAME_TOKENS
   for (const note of found) {
-    if (left < LEAST_PIECE && notes.length > 0) break
+    if (left < MIN_PIECE_TOKENS && notes.length > 0) break
     const from = cursorPlace(note.text, offset)
-    const head = headWithin(scope, note.text.slice(from), Math.max(LEAST_PIECE, left - NOTE_TOKENS))
+    const head = headWithin(scope, note.text.slice(from), Math.max(MIN_PIECE_TOKENS, left - NOTE_TOKENS))
     left -= scope.tokensOf(head) + NOTE_TOKENS
     notes.push(shownNote(note, head, from))
   }

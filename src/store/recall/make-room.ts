@@ -52,12 +52,12 @@ export type MakeRoomPolicy = (
 /**
  * Applies a proposal that reaches the share that the model asked for, or replaces the range that it specified. Everything can be undone.
  */
-const applyWhatReaches: MakeRoomPolicy = (preview, { upToPosition }) =>
+const applyIfTargetReached: MakeRoomPolicy = (preview, { upToPosition }) =>
   preview.reachedTarget || upToPosition !== undefined
     ? 'apply'
     : {
         refuse:
-          'It would not reach this share, because the newest messages are too large. Ask for a larger share.',
+          'Compaction would not reach this share, because the newest messages are too large. Ask for a larger share.',
       }
 
 /** The answer of `makeRoom`. */
@@ -88,7 +88,7 @@ export function makeRoom(
 }
 
 /** Returns the tool with a policy. */
-export function roomBy(policy: MakeRoomPolicy = applyWhatReaches): Ask<typeof roomInput, MakeRoomAnswer> {
+export function roomBy(policy: MakeRoomPolicy = applyIfTargetReached): Ask<typeof roomInput, MakeRoomAnswer> {
   return {
     tool: 'make_room',
     input: roomInput,
@@ -147,13 +147,13 @@ async function planOf(
   if (targetShare !== undefined) throw wrong('Pass either targetShare or upToPosition.')
   const rows = await store.getMessages(sessionId, { visible: true })
   const question = rows.findLast(({ kind, role }) => kind === 'message' && role === 'user')
-  const whyKept = (row: StoredMessage): string | undefined => {
+  const reasonKept = (row: StoredMessage): string | undefined => {
     if (row.pinned) return 'it is pinned'
     if (row.kind !== 'message') return undefined
     if (row.role === 'system') return 'it is a system message'
     return row.id === question?.id ? 'it is the question that you are answering' : undefined
   }
-  const isKept = (row: StoredMessage): boolean => whyKept(row) !== undefined
+  const isKept = (row: StoredMessage): boolean => reasonKept(row) !== undefined
   const lastBefore = (position: number): StoredMessage | undefined =>
     rows.findLast((row) => row.anchor < position && !isKept(row))
   const covering = rows.find(({ anchor }) => anchor > upToPosition)
@@ -172,10 +172,10 @@ async function planOf(
   const from = (stays?.anchor ?? 0) + 1
   const isShown = (row: StoredMessage): boolean => row.anchor <= upToPosition && !isKept(row)
   if (!rows.some((row) => row.anchor >= from && isShown(row))) {
-    if (stays === undefined) throw wrong(`All messages up to position ${upToPosition} are hidden already.`)
+    if (stays === undefined) throw wrong(`All messages up to position ${upToPosition} are already hidden.`)
     const after = `a position after ${Math.max(stays.anchor, upToPosition)}`
     throw wrong(
-      `Position ${stays.anchor} stays, because ${whyKept(stays)}. Choose ${before === undefined ? '' : `${before.anchor}, or `}${after}.`,
+      `Position ${stays.anchor} stays, because ${reasonKept(stays)}. Choose ${before === undefined ? '' : `${before.anchor}, or `}${after}.`,
     )
   }
   return {
@@ -186,7 +186,7 @@ async function planOf(
     trail:
       stays === undefined || before === undefined
         ? []
-        : [{ code: 'stays', position: stays.anchor, why: whyKept(stays)!, before: before.anchor }],
+        : [{ code: 'stays', position: stays.anchor, why: reasonKept(stays)!, before: before.anchor }],
   }
 }
 
@@ -199,7 +199,7 @@ function roomAnswer(scope: Scope, result: CompactionResult, more: readonly Recal
   return { ...remarkAnswer(scope, { code: 'room', ...room }, trail), room: { runId, ...room } }
 }
 
-const MOST_POSITIONS = 5
+const MAX_POSITIONS = 5
 
 /** Returns what a model should do if the store refuses; `undefined` if the model can neither fix it nor wait for it. */
 async function refusalOf({ store }: Scope, sessionId: string, error: unknown): Promise<string | undefined> {
@@ -216,6 +216,6 @@ async function refusalOf({ store }: Scope, sessionId: string, error: unknown): P
       ? 'some belong to a tool call that would be split'
       : positions.length === 1
         ? `position ${positions[0]} belongs to a tool call that would be split`
-        : `positions ${positions.slice(0, MOST_POSITIONS).join(', ')} belong to tool calls that would be split`
+        : `positions ${positions.slice(0, MAX_POSITIONS).join(', ')} belong to tool calls that would be split`
   return `These messages cannot be hidden together: ${which}. Choose a position after the results of the call, or before the call.`
 }

@@ -25,7 +25,7 @@ import type { RecallAnswer, RecalledPiece } from './data.ts'
 import { passagesOf, WHOLE } from './passages.ts'
 import { badCursor, type RecallRemark, wrong } from './remarks.ts'
 import { messageAt, rowNamed, rowText } from './rows.ts'
-import type { RecallBounds, RecallScope, Scope } from './scope.ts'
+import { type RecallBounds, type RecallScope, type Scope, textInput } from './scope.ts'
 
 export const openInput = z.strictObject({
   position: z
@@ -36,28 +36,16 @@ export const openInput = z.strictObject({
   messageId: nameSchema
     .optional()
     .describe('The id of a message or of a summary: the messages that the summary replaces.'),
-  callId: z
-    .string()
-    .max(1_000)
-    .optional()
-    .describe('The id of a tool call: its whole output, even if it is shown shortened.'),
+  callId: textInput(1_000, 'The id of a tool call: its whole output, even if it is shown shortened.'),
   levels: z
     .enum(['one', 'all'])
     .optional()
     .describe(
       'For a summary. "one" (default) returns what it was made from, which may be other summaries. "all" returns the original messages.',
     ),
-  query: z
-    .string()
-    .max(20_000)
-    .optional()
-    .describe('Begins at the passage with these words instead of the beginning.'),
+  query: textInput(20_000, 'Begins at the passage with these words instead of the beginning.'),
   session: nameSchema.optional().describe('The session. Default: this conversation.'),
-  cursor: z
-    .string()
-    .max(1_100)
-    .optional()
-    .describe('A cursor from an earlier answer. Returns what follows it.'),
+  cursor: textInput(1_100, 'A cursor from an earlier answer. Returns what follows it.'),
 })
 /** The input of `openRow`. */
 export type OpenRowInput = z.input<typeof openInput>

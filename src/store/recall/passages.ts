@@ -19,7 +19,7 @@ export type Passage = {
 
 /** The size of a passage, and the maximum size of a text that isn't divided, in UTF-16 units. */
 export const [PASSAGE, WHOLE] = [480, 720]
-const MOST_PASSAGES = 16
+const MAX_PASSAGES = 16
 /** Maximum units that are read for words, per text and per call. */
 const [MAX_READ, MAX_READ_ALL] = [2_000_000, 6_000_000]
 /** Maximum units by which each end of a passage may be widened to whole lines. */
@@ -93,7 +93,7 @@ function windowsOf(
   const spans = spansOf(marks, weights).sort((a, b) => b.score - a.score || a.start - b.start)
   const chosen: Omit<Passage, 'text'>[] = []
   for (const span of spans) {
-    if (chosen.length === MOST_PASSAGES) break
+    if (chosen.length === MAX_PASSAGES) break
     if (chosen.some(({ from, to }) => span.start < to && span.end > from)) continue
     const [from, to] = widened(text, span.start, span.end)
     chosen.push({ from, to, at: span.start, score: span.score })

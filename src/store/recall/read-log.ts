@@ -11,7 +11,7 @@ import {
   FRAME_TOKENS,
   filled,
   headWithin,
-  LEAST_PIECE,
+  MIN_PIECE_TOKENS,
   pieceFrom,
   pieceOf,
   placeOf,
@@ -23,29 +23,21 @@ import type { RecallAnswer, RecalledPiece } from './data.ts'
 import { passagesOf } from './passages.ts'
 import { type RecallRemark, wrong } from './remarks.ts'
 import { rowNamed, rowsBetween, rowText } from './rows.ts'
-import type { RecallBounds, RecallScope, Scope } from './scope.ts'
+import { type RecallBounds, type RecallScope, type Scope, textInput } from './scope.ts'
 
 /** The default number of neighbors, their maximum, and the messages of a page without a middle. */
-const [NEIGHBOURS, MOST_NEIGHBOURS, PAGE] = [2, 20, 20]
+const [DEFAULT_NEIGHBORS, MAX_NEIGHBORS, PAGE] = [2, 20, 20]
 
 const positionSchema = z.int().positive()
 
 export const readInput = z.strictObject({
   position: positionSchema.optional().describe('The position of the message in the middle.'),
   messageId: nameSchema.optional().describe('Its id, instead of the position.'),
-  before: z.int().nonnegative().max(MOST_NEIGHBOURS).optional().describe('Messages before it. Default 2.'),
-  after: z.int().nonnegative().max(MOST_NEIGHBOURS).optional().describe('Messages after it. Default 2.'),
-  query: z
-    .string()
-    .max(20_000)
-    .optional()
-    .describe('For a long message, returns passages with these words instead of its beginning.'),
+  before: z.int().nonnegative().max(MAX_NEIGHBORS).optional().describe('Messages before it. Default 2.'),
+  after: z.int().nonnegative().max(MAX_NEIGHBORS).optional().describe('Messages after it. Default 2.'),
+  query: textInput(20_000, 'For a long message, returns passages with these words instead of its beginning.'),
   session: nameSchema.optional().describe('The session of the message. Default: this conversation.'),
-  cursor: z
-    .string()
-    .max(300)
-    .optional()
-    .describe('A cursor from an earlier answer. Returns the messages before or after it.'),
+  cursor: textInput(300, 'A cursor from an earlier answer. Returns the messages before or after it.'),
 })
 /** The input of `readLog`. */
 export type ReadLogInput = z.input<typeof readInput>
@@ -73,7 +65,7 @@ async function read(
   input: z.output<typeof readInput>,
   maxTokens: number,
 ): Promise<RecallAnswer> {
-  const { before = NEIGHBOURS, after = NEIGHBOURS, query, cursor } = input
+  const { before = DEFAULT_NEIGHBORS, after = DEFAULT_NEIGHBORS, query, cursor } = input
   const { session, scope } = await asked.sessionOf(input.session)
   const { id, messageCount: last } = session
   if (last === 0) return remarkAnswer(scope, { code: 'empty' })
@@ -151,7 +143,7 @@ function shownOf(
   const places: { from: number; to: number }[] = []
   let left = tokens
   for (const { from, to } of passagesOf(readQuery(query), [text])) {
-    if (left < LEAST_PIECE / 2) break
+    if (left < MIN_PIECE_TOKENS / 2) break
     const part = headWithin(scope, text.slice(from, to), left - 10)
     places.push({ from, to: from + part.length })
     left -= scope.tokensOf(part) + 10

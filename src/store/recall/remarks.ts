@@ -27,7 +27,7 @@ export const TOOL_NAMES: Names = {
   noteId: 'noteId',
 }
 
-const MOST_WORDS = 8
+const MAX_WORDS = 8
 
 /** Each remark with its sentence. Sentences contain only our own words. */
 const SENTENCES = {
@@ -39,40 +39,40 @@ const SENTENCES = {
   'no-text': () => 'The message has no text.',
   text: () => 'The stored text of a message.',
   'part-ends': ({ end }: { end: number }) =>
-    `This call or output ends at character ${end}; the message goes on with other parts.`,
+    `This call or output ends at character ${end}; the message continues with other parts.`,
   'pass-session': (_: object, { session }: Names) => `Pass ${session} with the cursor.`,
-  sources: () => 'What a summary replaces, in order.',
-  'no-sources': () => 'No further messages are below this summary.',
+  sources: () => 'The messages that a summary replaces, in order.',
+  'no-sources': () => 'This summary replaces no further messages.',
   passages: ({ messages }: { messages: number }) =>
     `Passages of ${messages} ${messages === 1 ? 'message' : 'messages'}, best first.`,
   'no-match': () =>
-    'No message has words of this query. Try other words: names, numbers, or a word of the answer.',
+    'No message contains words of this query. Try other words: names, numbers, or a word of the answer.',
   'no-passages': () => 'No further passages.',
-  incomplete: () => 'Rows that are not in the index yet were not searched.',
-  around: (_: object, { read }: Names) => `For what is around a message: ${read} with its position.`,
+  incomplete: () => "Rows that aren't indexed yet weren't searched.",
+  around: (_: object, { read }: Names) => `For the context of a message, use ${read} with its position.`,
   wordless: ({ leftOut }: { leftOut: readonly string[] }) => {
-    const named = `${leftOut.slice(0, MOST_WORDS).join(', ')}${leftOut.length > MOST_WORDS ? ', …' : ''}`
+    const named = `${leftOut.slice(0, MAX_WORDS).join(', ')}${leftOut.length > MAX_WORDS ? ', …' : ''}`
     const why =
       leftOut.length === 0
-        ? 'This query has no word that can be looked for.'
+        ? 'This query has no word that can be searched for.'
         : `All words of this query are too common to search for (${named}).`
     return `${why} Use other words: names, numbers, or a word of the answer.`
   },
   remembered: ({ noteId }: { noteId: string }) => `Remembered as note ${JSON.stringify(noteId)}.`,
-  forgotten: () => 'The note is out of use.',
+  forgotten: () => 'The note is no longer in use.',
   notes: ({ shown, found, sought }: { shown: number; found: number; sought: boolean }) =>
     `${shown} of ${found} notes, ${sought ? 'best' : 'newest'} first.`,
   'no-notes': () => 'No note was found.',
   'nothing-hidden': () =>
     'Nothing was hidden: no message may be hidden, or hiding would save too few tokens.',
-  refused: ({ why }: { why: string }) => `Nothing was hidden. The proposal was refused: ${why}`,
-  vetoed: () => 'Nothing was hidden: the compaction was refused.',
+  refused: ({ why }: { why: string }) => `Nothing was hidden. The proposal was rejected: ${why}`,
+  vetoed: () => 'Nothing was hidden: the compaction was rejected.',
   room: (made: { rowsHidden: number; partsReplaced: number; tokensBefore: number; tokensAfter: number }) =>
     `Room was made: ${made.rowsHidden} messages hidden and ${made.partsReplaced} outputs shortened. ${made.tokensBefore} tokens before, ${made.tokensAfter} after.`,
   'can-undo': ({ runId }: { runId: string }) => `A person can undo it: undoCompaction with ${runId}.`,
-  'still-stored': (_: object, { search }: Names) => `What is hidden is still stored: ${search} finds it.`,
+  'still-stored': (_: object, { search }: Names) => `Hidden messages are still stored: ${search} finds them.`,
   stays: ({ position, why, before }: { position: number; why: string; before: number }) =>
-    `Position ${position} stays, because ${why}. To hide what is before it, pass upToPosition ${before}.`,
+    `Position ${position} stays, because ${why}. To hide the messages before it, pass upToPosition ${before}.`,
 }
 type Sentences = typeof SENTENCES
 
@@ -96,18 +96,18 @@ export function wrong(text: string): UndertextError<'INVALID_INPUT'> {
 
 export function badCursor(): never {
   throw wrong(
-    'The cursor is not one of this tool with these arguments. Copy it from an answer without changes, or begin without a cursor.',
+    "The cursor doesn't belong to this tool with these arguments. Copy it from an answer without changes, or begin without a cursor.",
   )
 }
 
 /** Maximum length of the description of a mistake, UTF-16 units. */
-const MOST_UNITS = 600
+const MAX_MISTAKE_LENGTH = 600
 
 /** Returns what a model should do after an error; `undefined` if the error isn't the model's mistake. */
 export function sentenceOf(error: unknown, { search, session, notes }: Names): string | undefined {
-  if (isUndertextError(error, 'INVALID_INPUT')) return headOf(error.facts.problems, MOST_UNITS)
+  if (isUndertextError(error, 'INVALID_INPUT')) return headOf(error.facts.problems, MAX_MISTAKE_LENGTH)
   if (isUndertextError(error, 'SESSION_NOT_FOUND'))
-    return `This session does not exist, or it was purged. Repeat the call without \`${session}\`.`
+    return `This session doesn't exist, or it was purged. Repeat the call without \`${session}\`.`
   if (isUndertextError(error, 'MESSAGE_NOT_FOUND'))
     return `There is no such message in this session. Take positions and ids from an answer of ${search}.`
   if (isUndertextError(error, 'TOOL_CALL_NOT_FOUND'))

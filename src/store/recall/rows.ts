@@ -7,7 +7,7 @@ import { searchedText } from '../../core/search/words.ts'
 import type { Store } from '../store.ts'
 
 /** Maximum positions between two rows that are read together rather than with two statements. */
-const MOST_BETWEEN = 4
+const MAX_GAP = 4
 
 /** The place of a row: a summary is stored after the message at its anchor. */
 type RowPlace = { readonly messageId: string; readonly anchor: number }
@@ -24,7 +24,7 @@ export async function rowsAt(
   for (let at = 0; at < anchors.length; ) {
     const first = anchors[at]!
     let last = first
-    while (at < anchors.length && anchors[at]! - last <= MOST_BETWEEN) last = anchors[at++]!
+    while (at < anchors.length && anchors[at]! - last <= MAX_GAP) last = anchors[at++]!
     for (const row of await rowsBetween(store, sessionId, first, last))
       if (wanted.has(row.id)) found.set(row.id, row)
   }

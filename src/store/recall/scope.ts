@@ -9,9 +9,9 @@ import { contextOf, type Store } from '../store.ts'
 import { type Names, TOOL_NAMES, wrong } from './remarks.ts'
 
 /** The default tokens of an answer, and the minimum and maximum that may be chosen. */
-const [DEFAULT_MAX_TOKENS, LEAST_MAX_TOKENS, MOST_MAX_TOKENS] = [2_000, 300, 200_000]
+const [DEFAULT_MAX_TOKENS, MIN_MAX_TOKENS, MAX_MAX_TOKENS] = [2_000, 300, 200_000]
 /** Maximum number of sessions in a list, each of which is searched. */
-const MOST_SESSIONS = 20
+const MAX_SESSIONS = 20
 
 const scopeSchema = z.union([
   nameSchema,
@@ -24,7 +24,7 @@ const scopeSchema = z.union([
        * sessions of the store.
        */
       sessions: z
-        .union([z.enum(['owner', 'all']), z.array(nameSchema).max(MOST_SESSIONS).readonly()])
+        .union([z.enum(['owner', 'all']), z.array(nameSchema).max(MAX_SESSIONS).readonly()])
         .optional(),
       /** Without a session: all sessions of this owner may be read. */
       owner: ownerOption,
@@ -42,9 +42,14 @@ const scopeSchema = z.union([
 /** What may be read: one session, or, with `sessions`, more than one. */
 export type RecallScope = z.input<typeof scopeSchema>
 
+/** An optional text in the input of a tool, of at most `max` UTF-16 units. */
+export function textInput(max: number, description: string) {
+  return z.string().max(max).optional().describe(description)
+}
+
 export const boundsSchema = z.strictObject({
   /** Maximum tokens per answer, by the session's estimator. */
-  maxTokens: z.int().min(LEAST_MAX_TOKENS).max(MOST_MAX_TOKENS).default(DEFAULT_MAX_TOKENS),
+  maxTokens: z.int().min(MIN_MAX_TOKENS).max(MAX_MAX_TOKENS).default(DEFAULT_MAX_TOKENS),
 })
 /** The bounds of an answer. */
 export type RecallBounds = z.input<typeof boundsSchema>
@@ -103,15 +108,13 @@ export async function scopeNow(store: Store, given: RecallScope, names: Names = 
     ...{ store, base, searched, owner: whose, names, ...measures(store, base) },
     async sessionOf(id) {
       if (id === undefined || id === base?.id) {
-        if (base === undefined) throw wrong(`Name the session: take it from an answer of ${names.search}.`)
+        if (base === undefined) throw wrong(`Pass the session: take it from an answer of ${names.search}.`)
         return { session: base, scope }
       }
       const session = await findSession(store, id)
       // The same words as for a session that doesn't exist: a model learns nothing about others.
       if (session === undefined || !mayRead(session))
-        throw wrong(
-          `There is no such session among those that may be read. Take it from an answer of ${names.search}.`,
-        )
+        throw wrong(`No session with this id may be read. Take the id from an answer of ${names.search}.`)
       return { session, scope: base === undefined ? { ...scope, ...measures(store, session) } : scope }
     },
   }

@@ -28,7 +28,7 @@ import type { RecallAnswer, RecalledPiece } from './data.ts'
 import { type Passage, passagesOf, WHOLE } from './passages.ts'
 import { badCursor, type RecallRemark } from './remarks.ts'
 import { isRecall, rowsAt, rowText, soughtText } from './rows.ts'
-import type { RecallBounds, RecallScope, Scope } from './scope.ts'
+import { type RecallBounds, type RecallScope, type Scope, textInput } from './scope.ts'
 
 export const searchInput = z.strictObject({
   query: z
@@ -36,15 +36,14 @@ export const searchInput = z.strictObject({
     .min(1)
     .max(20_000)
     .describe(
-      'What you look for: a question or words that the text probably has: names, paths, numbers, error messages. Text in double quotes is a phrase.',
+      'What to look for: a question, or words that the text probably contains, such as names, paths, numbers, error messages. Text in double quotes is a phrase.',
     ),
-  session: nameSchema.optional().describe('Only this session. Default: all that may be read.'),
+  session: nameSchema.optional().describe('Only this session. Default: all sessions that may be read.'),
   hidden: z.boolean().optional().describe('true: only messages that a compaction hides.'),
-  cursor: z
-    .string()
-    .max(2_000)
-    .optional()
-    .describe('The cursor of the previous answer, with the same query. Returns the next passages.'),
+  cursor: textInput(
+    2_000,
+    'The cursor of the previous answer, with the same query. Returns the next passages.',
+  ),
 })
 /** The input of `searchLog`. */
 export type SearchLogInput = z.input<typeof searchInput>

@@ -55,7 +55,7 @@ const DESCRIPTIONS: { readonly [tool: string]: string } = {
   search_history:
     'Searches the stored messages, tool calls and tool outputs of this conversation and of other sessions that you may read, including messages that you no longer see. Returns passages with their positions. Use it before you say that you do not know something that was written or done earlier.',
   read_history:
-    'Reads stored messages in order: the one at a position with its neighbours. Use it after search_history for what is around a hit.',
+    'Reads stored messages in order: the one at a position with its neighbors. Use it after search_history for the context of a hit.',
   open_history:
     'Opens a shortened text: the whole output of a tool call, the whole text of a message, or the messages that a summary replaces. To continue, pass the cursor of the answer.',
   history_notes:

@@ -28,7 +28,7 @@ import { reasoningFacts } from './reasoning.ts'
 import type { ResizedImages } from './resized-images.ts'
 
 /** Maximum attempts to fit the files, with the lines around them, before the files are left out. */
-const MOST_FITTINGS = 8
+const MAX_FITTINGS = 8
 
 /** A session at one moment: view, figures and position belong together. An unknown session counts as empty. */
 export type SessionSnapshot = {
@@ -117,7 +117,7 @@ export function draftFrom(
     // There is no room even for the lines that name the omitted files: only the result names them.
     if (room === 0) return draft('', withoutFiles(fitted.files))
     // The lines around the files take room too, and a rendering may be longer than the stored text.
-    room = attempt < MOST_FITTINGS ? Math.max(0, Math.min(room - 1, fitted.files.tokens - over)) : 0
+    room = attempt < MAX_FITTINGS ? Math.max(0, Math.min(room - 1, fitted.files.tokens - over)) : 0
   }
 }
 

@@ -237,7 +237,7 @@ export type SummarizeFile = (
   options: { readonly signal: AbortSignal },
 ) => Promise<string | { readonly text: string }>
 
-/** Why there is no summary: the call failed, timed out, or returned no text. */
+/** Why there isn't a summary: the call failed, timed out, or returned no text. */
 export type AskFailure = 'FAILED' | 'TIMEOUT' | 'EMPTY'
 
 type Answer = { readonly text: string } | { readonly failure: AskFailure | 'ABORTED' }

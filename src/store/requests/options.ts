@@ -20,7 +20,7 @@ export type Prompt = string | NewMessage | readonly NewMessage[]
 
 /** The messages are checked by the caller, as in `append`. */
 const promptSchema = z
-  .custom<Prompt>((value) => value !== null, 'must be a text, a message or messages')
+  .custom<Prompt>((value) => value !== null, 'must be a string, a message or an array of messages')
   .transform((prompt) => taken(prompt))
 
 /** Checked as in `compactSession`, so that a mistake is reported at the first turn and not at the first run. */
@@ -73,7 +73,7 @@ const beforeShape = {
 function hasTurnNumber(options: { readonly injector?: unknown; readonly turnNumber?: unknown }): boolean {
   return options.injector === undefined || options.turnNumber !== undefined
 }
-const needsTurnNumber = { path: ['turnNumber'], message: 'is needed with an injector' }
+const needsTurnNumber = { path: ['turnNumber'], message: 'is required with an injector' }
 
 /** Options of `beforeTurn`. */
 export const beforeTurnSchema = z
@@ -85,7 +85,7 @@ export const afterTurnSchema = z.strictObject({
   ...requestSchema.shape,
   ...commonShape,
   /** The model's answer, to be appended first. Omit it if it was already appended. */
-  messages: z.custom<readonly NewMessage[]>((value) => Array.isArray(value), 'must be a list').optional(),
+  messages: z.custom<readonly NewMessage[]>((value) => Array.isArray(value), 'must be an array').optional(),
   /** Why the answer ended, as the provider reported it. */
   stopReason: labelSchema.optional(),
 })
@@ -116,7 +116,7 @@ export const prepareSchema = z
     /** Output tokens requested; sets the output reserve. */
     maxOutputTokens: z.int().nonnegative().optional(),
     /**
-     * For development: returns the body that you send for a request. `validateRequest` checks that body; if the provider would refuse it,
+     * For development: returns the body that you send for a request. `validateRequest` checks that body; if the provider would reject it,
      * `REQUEST_INVALID` is thrown. Default: no check.
      */
     validate: z

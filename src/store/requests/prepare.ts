@@ -38,15 +38,15 @@ import {
 } from './options.ts'
 import { exceeded, type PreparedRequest, type TurnUsage } from './prepared.ts'
 import { changedFrame } from './reasoning.ts'
-import { automaticSettings, Deadline, fixedTokens, lastResort, OUT_OF_TIME, WITHOUT_WAITING } from './room.ts'
+import { automaticSettings, Deadline, fixedTokens, lastResort, TIMED_OUT, WITHOUT_WAITING } from './room.ts'
 import { usageOf } from './warnings.ts'
 
 /** Share of the remaining time that a summarizer may take; the rest is for a run without it. */
 const SUMMARIZER_SHARE = 0.9
 /** Maximum number of runs to make one request fit; each must have made it smaller. */
-const MOST_RUNS = 4
+const MAX_RUNS = 4
 /** Number of changes by others after which a change no longer resets the count of runs. */
-const MOST_ROUNDS = 50
+const MAX_RESETS = 50
 
 type Preparing = RequestParts & {
   readonly services: Services
@@ -230,7 +230,7 @@ async function prepared(
   const binds = snapshot.reasoning !== undefined
   const added = binds ? before.texts : undefined
   const system = binds ? wellFormed(options.system) || undefined : before.systemPrompt
-  const draft = await untilItFits({ ...preparing, added }, requestParts({ ...options, system }))
+  const draft = await fitRequest({ ...preparing, added }, requestParts({ ...options, system }))
   const isEmpty = draft.messages.every(
     ({ role, content }) => role === 'system' || content === CONTINUATION_TEXT,
   )
@@ -354,7 +354,7 @@ async function makeRoom(
       .catch((error: unknown) => {
         // Another caller changed the view in the meantime, or is still at work: look again.
         const isBusy = error instanceof LeaseTaken && compaction?.whenBusy === undefined
-        if (isBusy || isUndertextError(error, 'STALE_PLAN')) return OUT_OF_TIME
+        if (isBusy || isUndertextError(error, 'STALE_PLAN')) return TIMED_OUT
         throw error
       })
     if (typeof run !== 'symbol') return record(run)
@@ -382,7 +382,7 @@ async function draftRequest(
 }
 
 /** Renders and counts, and makes room as long as that helps. */
-async function untilItFits(preparing: Preparing, request: CheckedStats): Promise<Draft> {
+async function fitRequest(preparing: Preparing, request: CheckedStats): Promise<Draft> {
   const { services, options, deadline, prompt, files, auto, tried } = preparing
   const draftNow = (): Promise<Draft> => draftRequest(services.context, preparing, request)
   let draft = await draftNow()
@@ -398,7 +398,7 @@ async function untilItFits(preparing: Preparing, request: CheckedStats): Promise
     const canShrink = auto && fixedTokens(stats) <= stats.availableInputTokens && stats.messageCount > 0
     const madeRoom =
       canShrink &&
-      attempt.runs < MOST_RUNS &&
+      attempt.runs < MAX_RUNS &&
       (await undisturbed(preparing, async ({ hasWaited }) => {
         // The other run may have made room.
         const now = hasWaited ? await draftNow() : draft
@@ -408,14 +408,14 @@ async function untilItFits(preparing: Preparing, request: CheckedStats): Promise
     // Others may have changed the session since the draft: earlier attempts then prove nothing about its current state.
     const isOfOthers =
       next.snapshot.position !== snapshot.position || (!madeRoom && !isSameMoment(next, draft))
-    if (!madeRoom && (!isOfOthers || rounds >= MOST_ROUNDS)) {
+    if (!madeRoom && (!isOfOthers || rounds >= MAX_RESETS)) {
       // Media that must stay are sent: the provider knows its limits best, and an application may have different ones.
       if (stats.estimatedInputTokens <= stats.availableInputTokens) return draft
       throw exceeded(stats, tried)
     }
     const { availableInputTokens, estimatedInputTokens } = next.stats
     attempt =
-      isOfOthers && rounds < MOST_ROUNDS
+      isOfOthers && rounds < MAX_RESETS
         ? { runs: 0, target: availableInputTokens }
         : {
             runs: attempt.runs + 1,
@@ -509,7 +509,7 @@ function isSameMoment({ snapshot: a }: Draft, { snapshot: b }: Draft): boolean {
   return a.position === b.position && a.audit === b.audit
 }
 
-/** Throws `REQUEST_INVALID` if the provider would refuse the request's body. */
+/** Throws `REQUEST_INVALID` if the provider would reject the request's body. */
 function accepted(request: PreparedRequest, bodyOf: CheckedPrepare['validate']): PreparedRequest {
   if (bodyOf === undefined) return request
   const { model, provider, sessionId } = request

@@ -1,4 +1,4 @@
-import { ContextBudgetExceededError, standingFor } from '../../core/errors.ts'
+import { ContextBudgetExceededError, withOriginal } from '../../core/errors.ts'
 import { defined, type Json, type JsonObject } from '../../core/messages/json.ts'
 import type { Message, NewMessage } from '../../core/messages/message.ts'
 import type { RefusalKind } from '../../core/overflow/wordings.ts'
@@ -27,11 +27,11 @@ export type PreparedFiles = {
   readonly tokens: number
 }
 
-/** A repair that was made because a provider refused a request for its content. */
+/** A repair that was made because a provider rejected a request for its content. */
 export type RequestRepair = {
-  /** The compaction of kind `repair`, or the compaction of the provider that was undone because it refused its block. */
+  /** The compaction of kind `repair`, or the compaction of the provider that was undone because it rejected its block. */
   readonly compactionId: string
-  /** What the provider refused. */
+  /** What the provider rejected. */
   readonly kind: RefusalKind
   /** The place as named in the provider's error. */
   readonly path?: string
@@ -144,5 +144,5 @@ export function exceeded(
     }),
   )
   // A provider's error may contain the whole request (`requestBodyValues` of the AI SDK), so it isn't the `cause`.
-  return cause === undefined ? error : standingFor(error, cause)
+  return cause === undefined ? error : withOriginal(error, cause)
 }

@@ -39,7 +39,7 @@ import { newRequest } from './recorded.ts'
 const { inputTokens, cacheReadTokens, cacheCreationTokens, outputTokens } = usageSchema.shape
 const figuresSchema = z.strictObject({ inputTokens, cacheReadTokens, cacheCreationTokens, outputTokens })
 
-const listOf = <T>() => z.custom<readonly T[]>((value) => Array.isArray(value), 'must be a list')
+const listOf = <T>() => z.custom<readonly T[]>((value) => Array.isArray(value), 'must be an array')
 
 const changedSchema = z.object({
   system: z.boolean(),
@@ -76,7 +76,9 @@ const recordSchema = z.strictObject({
   /** The model's answer, as for `append`. May be empty if there is a prompt to append. */
   messages: listOf<NewMessage>(),
   /** The prompt, if it isn't stored yet; it is appended first. Default: the request's prompt; `[]` for none. */
-  prompt: z.custom<Prompt>((value) => value !== null, 'must be a text, a message or messages').optional(),
+  prompt: z
+    .custom<Prompt>((value) => value !== null, 'must be a string, a message or an array of messages')
+    .optional(),
   /** The request, as `prepareRequest` returned it: the usage counts for it. */
   request: requestSchema.optional(),
   /**
@@ -187,7 +189,7 @@ export async function recordResponse(
   const checked = check(recordSchema, response, 'recordResponse')
   const { request, stopReason, expectedPosition } = checked
   if (request !== undefined && request.sessionId !== sessionId)
-    throw invalid('recordResponse: the request is of another session')
+    throw invalid('recordResponse: the request belongs to another session')
   const reading = checked.usage == null ? undefined : figuresOf(checked)
   // The append may fail before this promise is awaited.
   reading?.catch(() => undefined)

@@ -36,7 +36,7 @@ export type RecoveredCall = {
 
 /**
  * Prepares a request and makes the call. After an overflow, shortens the history and calls again, once for each step: the session's stages;
- * the same without a model; truncation and the emergency cut. After a refusal of the content, repairs the refused parts.
+ * the same without a model; truncation and the emergency cut. After a refusal of the content, repairs the rejected parts.
  */
 export async function withRecovery<T>(
   services: Services,
@@ -67,7 +67,7 @@ export async function withRecovery<T>(
     await unlessOwnError(() => repairs.judge(sent, refusal))
     if (media !== undefined) {
       // The part named in the error comes before others, which may be fine. A limit on the number of images names no single part.
-      const isPlace = refusal?.path !== undefined && media.mostImages === undefined
+      const isPlace = refusal?.path !== undefined && media.maxImages === undefined
       const repaired = isPlace ? await unlessOwnError(() => repairs.next(sent, refusal, 'place')) : undefined
       const lighter = repaired ?? (await recovery.showLessMedia(request, media))
       if (lighter !== undefined) {
@@ -225,9 +225,9 @@ class Recovery {
  * Returns the number of newest media that each step keeps after a refusal. First: a share of what the provider accepts or, if unknown,
  * half, but no more than may have any resolution. Then a few; then none, because one of the remaining ones may be too large.
  */
-function mediaSteps(images: number, { mostImages }: MediaRefusal): number[] {
+function mediaSteps(images: number, { maxImages }: MediaRefusal): number[] {
   const half = Math.min(FEW_IMAGES, Math.floor(images / 2))
-  const first = mostImages === undefined ? half : Math.floor(MEDIA_TARGET * mostImages)
+  const first = maxImages === undefined ? half : Math.floor(MEDIA_TARGET * maxImages)
   return [first, KEEP_RECENT_MEDIA, 0].filter((keep, at, all) => at === 0 || keep < all[at - 1]!)
 }
 

@@ -16,12 +16,12 @@ import {
 import type { RefusalKind } from '../../core/overflow/wordings.ts'
 
 /*
- * Replacements for parts that a provider refused. A replacement keeps what every provider reads; fields of a single provider, such as
+ * Replacements for parts that a provider rejected. A replacement keeps what every provider reads; fields of a single provider, such as
  * marks, signatures and item ids, are dropped.
  */
 
 /** The longest text shown in full, in UTF-16 units; longer ones are cut to this length. */
-const LONGEST = 1_000_000
+const MAX_TEXT_LENGTH = 1_000_000
 const CUT_LENGTH = 200_000
 /** The longest input shown in the text of a call, in UTF-16 units. */
 const INPUT_LENGTH = 2_000
@@ -39,8 +39,8 @@ export type RepairForms = {
 /** The repairs of each kind of refusal; `undefined` if repairing a part can't help. */
 export const REPAIRS: { readonly [K in RefusalKind]: RepairForms | undefined } = {
   characters: {
-    isSuspect: holdsOddCharacters,
-    mayBe: holdsUnusualCharacters,
+    isSuspect: hasInvalidCharacters,
+    mayBe: hasRareCharacters,
     forms: [tidied, plainest, withoutContent],
   },
   reasoning: { isSuspect: hasSignature, mayBe: isEncrypted, forms: [withoutReasoning, withoutContent] },
@@ -61,26 +61,28 @@ export const REPAIRS: { readonly [K in RefusalKind]: RepairForms | undefined } =
 // ── Characters ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 /** Unpaired surrogates, control characters except tab and line ends, and noncharacters. */
-const ODD =
+const INVALID_CHARACTERS =
   // biome-ignore lint/suspicious/noControlCharactersInRegex: These are what is searched.
   /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\ufdd0-\ufdef\ufffe\uffff]|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g
 /** All characters that aren't letters, digits, punctuation or symbols of the Basic Multilingual Plane. */
-const UNUSUAL = /[^\p{L}\p{M}\p{N}\p{P}\p{S} \t\r\n]|[\u{10000}-\u{10ffff}]/gu
+const RARE_CHARACTERS = /[^\p{L}\p{M}\p{N}\p{P}\p{S} \t\r\n]|[\u{10000}-\u{10ffff}]/gu
 
-function replaceOdd(text: string): string {
-  return text.replace(ODD, '\ufffd')
+function replaceInvalid(text: string): string {
+  return text.replace(INVALID_CHARACTERS, '\ufffd')
 }
 
-function replaceUnusual(text: string): string {
-  return replaceOdd(text).replace(UNUSUAL, '\ufffd')
+function replaceRare(text: string): string {
+  return replaceInvalid(text).replace(RARE_CHARACTERS, '\ufffd')
 }
 
-function holdsOddCharacters(part: Part): boolean {
-  return texts(part).some((text) => text.search(ODD) !== -1)
+function hasInvalidCharacters(part: Part): boolean {
+  return texts(part).some((text) => text.search(INVALID_CHARACTERS) !== -1)
 }
 
-function holdsUnusualCharacters(part: Part): boolean {
-  return texts(part).some((text) => text.search(ODD) !== -1 || text.search(UNUSUAL) !== -1)
+function hasRareCharacters(part: Part): boolean {
+  return texts(part).some(
+    (text) => text.search(INVALID_CHARACTERS) !== -1 || text.search(RARE_CHARACTERS) !== -1,
+  )
 }
 
 /** Returns every text in a value, including keys. Iterative, because inputs may be deeply nested. */
@@ -98,11 +100,11 @@ function texts(value: unknown): string[] {
 }
 
 function tidied(part: Part): string | undefined {
-  return mapTexts(part, replaceOdd)
+  return mapTexts(part, replaceInvalid)
 }
 
 function plainest(part: Part): string | undefined {
-  return mapTexts(part, replaceUnusual)
+  return mapTexts(part, replaceRare)
 }
 
 /** Returns the part with changed texts and without a provider's fields. */
@@ -144,7 +146,7 @@ function withoutReasoning(part: Part): string | undefined {
 
 /** Returns a call as text. Its result then becomes text too, because its call isn't sent. */
 function callAsText(part: Part): string | undefined {
-  return isCall(part) ? callText(part, replaceOdd) : undefined
+  return isCall(part) ? callText(part, replaceInvalid) : undefined
 }
 
 function callText({ toolName, input }: ToolCallPart, change: (text: string) => string): string {
@@ -152,14 +154,14 @@ function callText({ toolName, input }: ToolCallPart, change: (text: string) => s
 }
 
 function withObject(part: Part): string | undefined {
-  return isCall(part) ? inputJson(part, replaceOdd) : undefined
+  return isCall(part) ? inputJson(part, replaceInvalid) : undefined
 }
 
 /** Returns the input of a call as the JSON of an object: the object itself, one parsed from a text, or one that wraps the raw text. */
 function inputJson({ input }: ToolCallPart, change: (text: string) => string): string {
   const json = stringifyJson(input)
   const read = typeof input === 'string' ? parsedJson(input) : input
-  if (json.length > LONGEST) return JSON.stringify({ shortened: change(headOf(json, CUT_LENGTH)) })
+  if (json.length > MAX_TEXT_LENGTH) return JSON.stringify({ shortened: change(headOf(json, CUT_LENGTH)) })
   if (isObject(read)) return changedJson(stringifyJson(read), change)
   const isNothing = read === null || read === '' || (Array.isArray(read) && read.length === 0)
   return isNothing ? '{}' : changedJson(stringifyJson({ arguments: input }), change)
@@ -195,14 +197,14 @@ function withoutMedia(part: Part): string | undefined {
 }
 
 function mediaText(part: ImagePart | FilePart): string {
-  return replaceOdd(`${mediaWord(part).slice(0, -1)}: the provider refused it]`)
+  return replaceInvalid(`${mediaWord(part).slice(0, -1)}: the provider rejected it]`)
 }
 
 /** The base64 beginnings of the formats that providers read. */
 const BEGINNINGS = /^(?:iVBORw0K|\/9j\/|R0lGOD|UklGR|JVBER)/
 
 /** Whether a medium is likely unreadable for any provider: an unsupported format, or no valid address. */
-export function looksBroken(part: Part): boolean {
+export function isMalformed(part: Part): boolean {
   return [...(isMedia(part) ? [part] : []), ...mediaIn(part)].some((one) => {
     const data = one.type === 'image' ? one.image : one.data
     const type = one.mediaType ?? ''
@@ -266,21 +268,21 @@ function withoutFields(part: Part): string | undefined {
 
 /** Returns the fields of a part that every provider reads. */
 function simplest(part: Part): string | undefined {
-  return isMedia(part) ? mediaText(part) : mapTexts(part, replaceOdd)
+  return isMedia(part) ? mediaText(part) : mapTexts(part, replaceInvalid)
 }
 
 /** Returns a note in place of a part: it states that something was here, not what it was. */
 function withoutContent(part: Part): string | undefined {
   switch (part.type) {
     case 'text':
-      return part.text === '' ? '' : `[A text of ${part.text.length} characters: the provider refused it]`
+      return part.text === '' ? '' : `[A text of ${part.text.length} characters: the provider rejected it]`
     case 'tool-result':
-      return `[A result of ${outputText(part.output).length} characters: the provider refused it]`
+      return `[A result of ${outputText(part.output).length} characters: the provider rejected it]`
     case 'tool-call':
-      return `[A call of a tool: the provider refused it]`
+      return `[A tool call: the provider rejected it]`
     case 'image':
     case 'file':
-      return `[${part.type}: the provider refused it]`
+      return `[${part.type}: the provider rejected it]`
     default:
       return ''
   }
@@ -291,11 +293,11 @@ function resultText(part: ToolResultPart): string {
   const words = mediaIn(part).map(mediaText)
   const text = outputText(part.output)
   const whole = [...(text === '' ? [] : [text]), ...words].join('\n')
-  return whole === '' ? (isFailed(part.output) ? '[The tool failed]' : '[No output]') : replaceOdd(whole)
+  return whole === '' ? (isFailed(part.output) ? '[The tool failed]' : '[No output]') : replaceInvalid(whole)
 }
 
 function shortened(text: string): string {
-  return text.length > LONGEST ? ended(text, CUT_LENGTH) : text
+  return text.length > MAX_TEXT_LENGTH ? ended(text, CUT_LENGTH) : text
 }
 
 function ended(text: string, length: number): string {

@@ -13,7 +13,7 @@ import { type Refusal, wirePathOf } from '../../core/overflow/read-refusal.ts'
 import type { BoundPrefix } from '../../core/rendering/bound-reasoning.ts'
 import { type RenderOptions, type ResizeImage, renderRecorded } from '../../core/rendering/render.ts'
 import { asRows } from './draft.ts'
-import { looksBroken, REPAIRS, type RepairForms } from './repair-parts.ts'
+import { isMalformed, REPAIRS, type RepairForms } from './repair-parts.ts'
 import { type Place, placesAt } from './wire-places.ts'
 
 /** A part to show differently, and its current content. */
@@ -49,7 +49,7 @@ type RefusedRequest = {
   readonly rendering: RenderOptions
   readonly bound?: BoundPrefix
   readonly resizeImage?: ResizeImage | undefined
-  /** The messages of each refused request. */
+  /** The messages of each rejected request. */
   readonly refused: readonly (readonly Message[])[]
 }
 
@@ -60,7 +60,7 @@ type Origin = { readonly row: number; readonly part: number }
 const ORIGIN = Symbol('origin')
 
 /**
- * Returns the smallest repair, from a given step on, that changes a refused request: first the parts that the error points to, each step
+ * Returns the smallest repair, from a given step on, that changes a rejected request: first the parts that the error points to, each step
  * removing more of them; then all possible causes. If the error points nowhere, the newest such part comes first. Returns `undefined` if
  * nothing is left, or if the cause is in an unstored message: the caller has that message.
  */
@@ -102,7 +102,7 @@ function isInPrompt(
   { isSuspect }: RepairForms,
 ): boolean {
   const suspects = all.filter(({ part }) => isSuspect(part))
-  const broken = suspects.filter(({ part }) => looksBroken(part))
+  const broken = suspects.filter(({ part }) => isMalformed(part))
   const likely = broken.length > 0 ? broken : suspects
   return likely.length > 0 && !likely.some(isStored)
 }
@@ -133,10 +133,10 @@ function stepsOf(
   located: readonly Place[],
   all: readonly Place[],
   { isSuspect, mayBe = isSuspect, forms }: RepairForms,
-): (readonly [places: readonly Place[], form: RepairForms['forms'][number]])[] {
+): (readonly [places: readonly Place[], form: RepairForm])[] {
   const suspects = all.filter(({ part }) => isSuspect(part))
   const [first] = forms
-  const newest = suspects.findLast(({ part }) => looksBroken(part)) ?? suspects.at(-1)
+  const newest = suspects.findLast(({ part }) => isMalformed(part)) ?? suspects.at(-1)
   const last = forms.length > 1 ? forms[1]! : first!
   return [
     ...(located.length > 0
@@ -174,10 +174,10 @@ function locate(
   { isSuspect }: RepairForms,
 ): readonly Place[] {
   const all = placesIn(rendered)
-  const aboutCalls = isSuspect === isCall
+  const isForCalls = isSuspect === isCall
   if (ids.length > 0) {
     const named = all.filter(({ part }) =>
-      aboutCalls ? isCall(part) && ids.includes(part.toolCallId) : namesOne(part, ids),
+      isForCalls ? isCall(part) && ids.includes(part.toolCallId) : hasCallId(part, ids),
     )
     // If an item is sent twice, the first one may stay.
     const found = kind === 'item' && named.length > 1 ? named.slice(1) : named
@@ -193,7 +193,7 @@ function locate(
   const message = (found ?? candidates.find((places) => places.length > 0))?.[0]?.message
   if (message === undefined) return []
   const beside = all.filter((one) => one.message === message)
-  if (!aboutCalls) return beside.filter(({ part }) => isSuspect(part))
+  if (!isForCalls) return beside.filter(({ part }) => isSuspect(part))
   const answered = beside.flatMap(({ part }) => (part.type === 'tool-result' ? [part.toolCallId] : []))
   const calls = beside.filter(({ part }) => isCall(part))
   if (calls.length > 0 || answered.length === 0) return calls
@@ -206,19 +206,17 @@ function locate(
 }
 
 /** Whether the provider's fields on a part, or its own part, contain one of these ids. */
-function namesOne(part: Part, ids: readonly string[]): boolean {
+function hasCallId(part: Part, ids: readonly string[]): boolean {
   const fields = part.type === 'provider' ? part.data : part.providerOptions
   if (fields === undefined) return false
   const json = JSON.stringify(fields)
   return ids.some((id) => json.includes(JSON.stringify(id)))
 }
 
+type RepairForm = RepairForms['forms'][number]
+
 /** Returns a provider's summary at a place, if there is one. It has no text to show, so the messages that it replaces are shown again. */
-function blockAt(
-  view: readonly ViewMessage[],
-  { part }: Place,
-  form: RepairForms['forms'][number],
-): ProviderBlock[] {
+function blockAt(view: readonly ViewMessage[], { part }: Place, form: RepairForm): ProviderBlock[] {
   const origin = originOf(part)
   const row = origin && view[origin.row]
   if (row?.condenseId === undefined || blockOfSummary(row) === undefined || form(part) === undefined)
@@ -226,11 +224,7 @@ function blockAt(
   return [{ messageId: row.id, compactionId: row.condenseId }]
 }
 
-function repaired(
-  view: readonly ViewMessage[],
-  { part }: Place,
-  form: RepairForms['forms'][number],
-): RepairedPart[] {
+function repaired(view: readonly ViewMessage[], { part }: Place, form: RepairForm): RepairedPart[] {
   const origin = originOf(part)
   const row = origin && view[origin.row]
   if (origin === undefined || row === undefined) return []

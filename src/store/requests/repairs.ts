@@ -1,4 +1,4 @@
-import { isUndertextError, standingFor, UndertextError } from '../../core/errors.ts'
+import { isUndertextError, UndertextError, withOriginal } from '../../core/errors.ts'
 import { defined } from '../../core/messages/json.ts'
 import type { Refusal } from '../../core/overflow/read-refusal.ts'
 import type { RefusalKind } from '../../core/overflow/wordings.ts'
@@ -9,9 +9,9 @@ import type { CheckedPrepare } from './options.ts'
 import type { PreparedRequest, RequestRepair } from './prepared.ts'
 import { isAtOtherPart, type ProviderBlock, planRepair } from './repair-plan.ts'
 
-const MOST_REPAIRS = 3
+const MAX_REPAIRS = 3
 /** Maximum number of times a repair is planned if other writers change the view in between. */
-const MOST_PLANS = 5
+const MAX_PLANS = 5
 
 /** Kinds that are repaired one part at a time: a session has many parts of other kinds, and their repairs keep people's words. */
 const SINGLE: ReadonlySet<RefusalKind> = new Set(['media', 'role', 'part'])
@@ -26,7 +26,7 @@ type Made = RequestRepair & {
   isUndone: boolean
 }
 
-/** The repairs of one call, each of which must change its request. A repair after which the provider refuses the same content is undone. */
+/** The repairs of one call, each of which must change its request. A repair after which the provider rejects the same content is undone. */
 export class Repairs {
   readonly #services: Services
   readonly #sessionId: string
@@ -55,7 +55,7 @@ export class Repairs {
     this.#prepare = prepare
   }
 
-  /** Takes note of a refused request. Undoes the repair made for it if the provider refuses the same content. */
+  /** Takes note of a rejected request. Undoes the repair made for it if the provider rejects the same content. */
   async judge(request: PreparedRequest, refusal: Refusal | null): Promise<void> {
     const last = this.#latest
     this.#latest = undefined
@@ -87,7 +87,7 @@ export class Repairs {
     const from = tried.reduce((most, { step }) => Math.max(most, step + 1), 0)
     for (let plans = 1; ; plans++) {
       const isOver = this.#isVetoed || this.#options.signal?.aborted
-      if (isOver || this.#made.length + this.#sentAgain >= MOST_REPAIRS) return undefined
+      if (isOver || this.#made.length + this.#sentAgain >= MAX_REPAIRS) return undefined
       const { view, viewEpoch, images } = await this.#read(request)
       if (!this.#hasUndone && viewEpoch !== request.viewEpoch) {
         // Another writer changed the view, perhaps with the same repair.
@@ -95,7 +95,7 @@ export class Repairs {
         return this.#prepared()
       }
       const sent = { ...request, refused: this.#refused, resizeImage: images?.lookup }
-      const wide = this.#isOneOfMany(refusal) ? planRepair(view, sent, refusal, from, 'all') : undefined
+      const wide = this.#mayBeOneOfMany(refusal) ? planRepair(view, sent, refusal, from, 'all') : undefined
       const plan = wide ?? planRepair(view, sent, refusal, from, reach)
       if (plan === undefined) return undefined
       const { step, parts, blocks } = plan
@@ -116,7 +116,7 @@ export class Repairs {
         this.#made.push(this.#latest)
         return await this.#prepared()
       } catch (error) {
-        if (!isUndertextError(error, 'STALE_PLAN') || plans === MOST_PLANS) throw error
+        if (!isUndertextError(error, 'STALE_PLAN') || plans === MAX_PLANS) throw error
       }
     }
   }
@@ -139,15 +139,15 @@ export class Repairs {
       tried,
     }
     // A provider's error may contain the whole request, so it isn't the `cause`.
-    return standingFor(new UndertextError('REQUEST_REFUSED', facts), error)
+    return withOriginal(new UndertextError('REQUEST_REFUSED', facts), error)
   }
 
   /**
    * Whether this is the last repair and each of the previous ones of its kind helped: there may be many such parts, such as the ids of all
    * calls.
    */
-  #isOneOfMany({ kind }: Refusal): boolean {
-    const isLast = this.#made.length + this.#sentAgain === MOST_REPAIRS - 1
+  #mayBeOneOfMany({ kind }: Refusal): boolean {
+    const isLast = this.#made.length + this.#sentAgain === MAX_REPAIRS - 1
     return isLast && !SINGLE.has(kind) && this.#made.every((made) => made.kind === kind && !made.isUndone)
   }
 

@@ -8,7 +8,7 @@ export type ResizeStoredImage = (
 ) => ResizedImage | undefined | Promise<ResizedImage | undefined>
 
 /** Maximum bytes of remembered images; above that, the oldest are forgotten. */
-const MOST_BYTES = 256 * 1024 * 1024
+const MAX_CACHED_BYTES = 256 * 1024 * 1024
 
 /**
  * Images that the application's function resized, by the hash of their originals, so that each later request has the same bytes. Rendering
@@ -79,7 +79,7 @@ export class ResizedImages {
 
   #forget(): void {
     for (const [key, resized] of this.#known) {
-      if (this.#bytes <= MOST_BYTES) return
+      if (this.#bytes <= MAX_CACHED_BYTES) return
       this.#known.delete(key)
       this.#bytes -= resized?.data.length ?? 0
     }

@@ -29,8 +29,8 @@ export class Deadline {
     if (this.signal?.aborted) throw new UndertextError('ABORTED', { sessionId: this.#sessionId })
   }
 
-  /** Runs `work` with a signal that fires with the caller's signal or at the deadline. Returns `OUT_OF_TIME` after the deadline. */
-  async within<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T | typeof OUT_OF_TIME> {
+  /** Runs `work` with a signal that fires with the caller's signal or at the deadline. Returns `TIMED_OUT` after the deadline. */
+  async within<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T | typeof TIMED_OUT> {
     const end = new AbortController()
     const timer = setTimeout(() => end.abort(), this.leftMs)
     const signal = this.signal === undefined ? end.signal : AbortSignal.any([this.signal, end.signal])
@@ -38,7 +38,7 @@ export class Deadline {
       return await work(signal)
     } catch (error) {
       this.throwIfAborted()
-      if (end.signal.aborted) return OUT_OF_TIME
+      if (end.signal.aborted) return TIMED_OUT
       throw error
     } finally {
       clearTimeout(timer)
@@ -46,7 +46,7 @@ export class Deadline {
   }
 }
 
-export const OUT_OF_TIME = Symbol('out of time')
+export const TIMED_OUT = Symbol('out of time')
 
 /** A run that neither calls a model nor waits. */
 export const WITHOUT_WAITING = { withoutModel: true, whenBusy: 'withoutModel', waitMs: 0 } as const

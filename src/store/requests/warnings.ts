@@ -3,7 +3,7 @@ import { type ContextWarningEvent, type Events, percentOf } from '../events.ts'
 import type { TurnUsage } from './prepared.ts'
 
 /** Maximum number of sessions whose warning level is remembered; beyond that, the least recently checked one is forgotten. */
-const MOST_SESSIONS = 10_000
+const MAX_SESSIONS = 10_000
 
 /**
  * The last usage level that each session was warned at. Kept in memory by one store object: two processes warn independently, and a
@@ -38,7 +38,7 @@ export class Warnings {
     const reached = usageRatio >= before ? Math.max(before, level) : level
     this.#reached.delete(sessionId)
     if (reached > 0) this.#reached.set(sessionId, reached)
-    if (this.#reached.size > MOST_SESSIONS) {
+    if (this.#reached.size > MAX_SESSIONS) {
       const [oldest] = this.#reached.keys()
       this.#reached.delete(oldest!)
     }

@@ -14,7 +14,7 @@ const cancelSchema = z
   .strictObject({
     /** The id of a job. */
     job: nameSchema.optional(),
-    /** The session whose open job is cancelled. */
+    /** The session whose open job is canceled. */
     session: nameSchema.optional(),
   })
   .refine(

@@ -40,7 +40,7 @@ export class Notes {
   }
 
   /**
-   * Takes a note out of use: it stays stored and is no longer recalled. With `purge: true` its text is removed for good, along with the
+   * Takes a note out of use: it stays stored and is no longer recalled. With `purge: true` its text is removed permanently, along with the
    * earlier notes with its key, and the files are cleared as by `sessions.purge`. Only ids stay in the audit. Throws `NOTE_NOT_FOUND`.
    */
   async forget(noteId: string, options: ForgetNoteOptions = {}): Promise<ForgottenNote> {

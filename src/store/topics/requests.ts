@@ -95,7 +95,7 @@ export class Requests {
     const { request: given, ...report } = readable('requests.recordUsage', () => ({ ...usage }))
     const request = check(requestSchema.optional(), given, 'requests.recordUsage: request')
     if (request !== undefined && request.sessionId !== id)
-      throw invalid('requests.recordUsage: the request is of another session')
+      throw invalid('requests.recordUsage: the request belongs to another session')
     const isUnreported = request !== undefined && report.inputTokens === undefined
     const figures = isUnreported ? { ...report, inputTokens: 0 } : report
     const checked = check(usageSchema, withRequestNames(figures), 'requests.recordUsage')

@@ -41,7 +41,7 @@ const listSchema = z.strictObject({
   after: z
     .union(
       [nameSchema, z.object({ id: nameSchema, newestAt: z.int() })],
-      'must be a session of listSessions, or its id',
+      'must be a session of sessions.list, or its id',
     )
     .transform((given) => (typeof given === 'string' ? { id: given } : given))
     .optional(),
@@ -137,15 +137,8 @@ export class Sessions {
    * `after` is unknown or belongs to an owner other than `owner`.
    */
   async list(options: ListSessionsOptions = {}): Promise<ListedSession[]> {
-    const { owner, archived, limit, after, search } = check(listSchema, options, 'sessions.list')
-    const sessions = await this.#services.context.storage.listSessions({
-      owner,
-      archived,
-      limit,
-      after,
-      search,
-    })
-    return sessions.map(publicSession)
+    const query = check(listSchema, options, 'sessions.list')
+    return (await this.#services.context.storage.listSessions(query)).map(publicSession)
   }
 
   /**
@@ -213,12 +206,8 @@ export class Sessions {
   async purge(sessionId: string, options: PurgeOptions = {}): Promise<Purged> {
     const { actor, reason, clearFiles, forks } = check(purgeSchema, options, 'sessions.purge')
     const id = checkId(sessionId)
-    const removed = await this.#services.context.storage.purgeSession(id, {
-      actor,
-      reason,
-      clearFiles,
-      forks,
-    })
+    const { storage } = this.#services.context
+    const removed = await storage.purgeSession(id, { actor, reason, clearFiles, forks })
     for (const purged of [id, ...(removed.forks ?? [])]) {
       this.#services.warnings.forget(purged)
       this.#services.background.forget(purged)

@@ -73,7 +73,7 @@ const HTML: Printer = {
     `<p class="media">${escapedLine(words)}${address === undefined ? '' : ` ${addressHtml(address)}`}</p>`,
   folded: (kind, summary, content) =>
     `<details class="${kind}"><summary>${summary}</summary>\n${content}\n</details>`,
-  labelled: (kind, label, content) => `<div class="${kind}"><p class="label">${label}</p>\n${content}</div>`,
+  labeled: (kind, label, content) => `<div class="${kind}"><p class="label">${label}</p>\n${content}</div>`,
   toolLabel,
   resultSummary: (words, tool, failed, length) => `${toolLabel(words, tool, failed)} <span>${length}</span>`,
   line: escapedLine,
@@ -389,7 +389,7 @@ function barHtml({ stats }: SessionDocument): string {
       `<li><svg viewBox="0 0 10 10" aria-hidden="true"><rect class="${key}" width="10" height="10"/></svg>${name} ${(share / 10).toFixed(1)} %</li>`,
   )
   return `<svg class="bar" viewBox="0 0 1000 10" preserveAspectRatio="none" aria-hidden="true">${parts.join('')}</svg>
-<ul class="legend" aria-label="What the tokens are of">
+<ul class="legend" aria-label="Tokens by category">
 ${legend.join('\n')}
 </ul>
 `

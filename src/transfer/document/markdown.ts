@@ -48,7 +48,7 @@ const MARKDOWN: Printer = {
   media: (words, address) => `*${inertLine(words)}*${address === undefined ? '' : ` ${codeSpan(address)}`}`,
   // Blank lines around the content make it Markdown again. It can't end the section, because each `<` in it is escaped.
   folded: (_kind, summary, content) => `<details>\n<summary>${summary}</summary>\n\n${content}\n\n</details>`,
-  labelled: (_kind, label, content) => `${label}\n\n${content}`,
+  labeled: (_kind, label, content) => `${label}\n\n${content}`,
   toolLabel: (words, { name, id }, failed) =>
     `**${words}${name === undefined ? '' : ` ${codeSpan(name)}`}** (${codeSpan(id)}${failed ? ', failed' : ''})`,
   resultSummary: (words, { name, id }, failed, length) => {
@@ -69,7 +69,7 @@ function headMarkdown(document: SessionDocument, settings: DocumentSettings): st
   const shares = stats === undefined ? [] : sharesOf(stats.sizes)
   const shared = shares.map(({ name, share }) => `${name} ${(share / 10).toFixed(1)} %`).join(', ')
   const lines = [`# ${inertText(visibleLine(headingOf(document, settings)))}`, '', ...facts]
-  if (shared !== '') lines.push(`- **Of it:** ${shared}`)
+  if (shared !== '') lines.push(`- **By category:** ${shared}`)
   if (compactions.length > 0) lines.push('', '## Compactions')
   for (const one of compactions) {
     const { number, compaction } = one
@@ -129,10 +129,10 @@ function inertLine(text: string): string {
 /** The heading levels of the document itself. */
 const OWN_LEVELS = 3
 /** The maximum depth of nested quotes; deeper `>` are shown as text. */
-const QUOTE_DEPTH = 8
+const MAX_QUOTE_DEPTH = 8
 
 /** The maximum indentation of code, which is repeated on each line. */
-const DEEPEST_CODE = 80
+const MAX_CODE_INDENT = 80
 
 /** Returns the text of a message in a form that is safe for the document. */
 export function messageMarkdown(text: string): string {
@@ -181,7 +181,7 @@ function keepCode(lines: readonly string[], at: number, course: Course): number 
 
 /** Every line has at least the fence's indentation, so that it is code both inside and outside of a list. */
 function writeCode(lines: readonly string[], indent: number, info: string, course: Course): void {
-  const margin = ' '.repeat(Math.min(indent, DEEPEST_CODE))
+  const margin = ' '.repeat(Math.min(indent, MAX_CODE_INDENT))
   const fence = fenceAround(lines.join('\n'))
   // With this indentation it could continue the previous paragraph.
   if (indent >= 4 && !course.isBlank) course.out.push('')
@@ -206,7 +206,7 @@ function keepIndented(lines: readonly string[], at: number, course: Course): num
 
 function keepQuote(lines: readonly string[], at: number, course: Course): number | undefined {
   const opening = /^( {0,3})>/.exec(lines[at]!)
-  if (opening === null || course.depth >= QUOTE_DEPTH) return undefined
+  if (opening === null || course.depth >= MAX_QUOTE_DEPTH) return undefined
   let end = at
   while (end < lines.length && /^ {0,3}>/.test(lines[end]!)) end++
   const inner = lines.slice(at, end).map((line) => line.replace(/^ {0,3}> ?/, ''))

@@ -51,7 +51,7 @@ export function counted(count: number, word: string): string {
 
 /** Returns a time in UTC, to the second, so that the bytes don't depend on the time zone. */
 export function time(ms: number): string {
-  if (!Number.isFinite(ms) || Math.abs(ms) > 8.64e15) return 'at no time there is'
+  if (!Number.isFinite(ms) || Math.abs(ms) > 8.64e15) return 'at an invalid time'
   return `${new Date(ms).toISOString().slice(0, -5).replace('T', ' ')} UTC`
 }
 

@@ -48,7 +48,7 @@ export type Printer = {
   media(words: string, address: string | undefined): string
   /** Returns a collapsible section; `summary` is already printed. */
   folded(kind: string, summary: string, content: string): string
-  labelled(kind: string, label: string, content: string): string
+  labeled(kind: string, label: string, content: string): string
   /** `Result of read c1 failed`. */
   toolLabel(words: string, tool: ToolName, failed: boolean): string
   /** Like `toolLabel`, as the summary of a collapsible section. */
@@ -107,7 +107,7 @@ async function* printedPieces(
   const isChanged = await hasChanged(store, session)
   yield printer.end(
     isChanged
-      ? `The session was changed while this ${printer.noun} was written; it may be partly as before and partly as after.`
+      ? `The session was changed while this ${printer.noun} was written; it may mix the states before and after the change.`
       : '',
   )
 }
@@ -133,20 +133,20 @@ function printBlock(block: Block, printer: Printer, document: SessionDocument): 
     case 'media':
       return printer.media(block.words, block.address)
     case 'call':
-      return printer.labelled('call', printer.toolLabel('Calls', block, false), printer.code(block.input))
+      return printer.labeled('call', printer.toolLabel('Calls', block, false), printer.code(block.input))
     case 'result': {
       const kind = block.failed ? 'result error' : 'result'
       const words = resultWords(block)
       const content = print(block.output)
       if (!isLong(block.output))
-        return printer.labelled(kind, printer.toolLabel(words, block, block.failed), content)
+        return printer.labeled(kind, printer.toolLabel(words, block, block.failed), content)
       const summary = printer.resultSummary(words, block, block.failed, lengthOf(block.output))
       return printer.folded(kind, summary, content)
     }
     case 'provider':
       return printer.folded(
         'provider',
-        `A part only ${printer.line(block.provider)} reads`,
+        `A part that only ${printer.line(block.provider)} reads`,
         printer.code(block.data),
       )
     case 'replacement': {

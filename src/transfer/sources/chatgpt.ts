@@ -18,13 +18,13 @@ import type {
 } from '../../core/messages/message.ts'
 import type { FieldsEvent } from '../../store/history/import/import-types.ts'
 import type { NoteEvent, Place, Source, SourceEvent } from '../source.ts'
-import { moment } from './fields.ts'
+import { messageAt, moment } from './fields.ts'
 import { type BranchReader, type MessageTree, messageTree, readTrees, type TreeForm } from './trees.ts'
 
 const FORM: TreeForm = {
   idFields: ['conversation_id', 'id'],
   messages: 'mapping',
-  missing: 'it is no conversation: it has no mapping of messages',
+  missing: 'it is not a conversation: it has no mapping of messages',
   treeOf: (given) => {
     const tree = treeOf(given)
     return tree && { tree }
@@ -205,7 +205,7 @@ function kept(content: JsonObject): ChatgptContent {
     [{ type: 'provider', provider: CHATGPT, data: { content } }],
     without(content, Object.keys(content)),
     {
-      notes: ['content: it is shown to people and sent nowhere'],
+      notes: ['content: it is shown to people and never sent'],
     },
   )
 }
@@ -247,7 +247,7 @@ class ChatgptMessages implements BranchReader {
   *read(id: string, message: unknown): Generator<SourceEvent, void, undefined> {
     if (message === null || message === undefined) return
     this.#count += 1
-    const at = { ...(this.#at.line !== undefined && { line: this.#at.line }), element: this.#count }
+    const at = messageAt(this.#at, this.#count)
     const why = problemOf(message)
     if (why !== undefined) yield { type: 'problem', at, why }
     else yield* this.#readMessage(id, message as JsonObject, at)
@@ -261,7 +261,7 @@ class ChatgptMessages implements BranchReader {
     }
     const made = message.weight === 0 ? unsent(message) : this.#spoken(id, message, content)
     yield { type: 'message', at, message: { ...made, ...about(id, message, content) } }
-    const notes = message.weight === 0 ? ['it has the weight 0, so it is sent nowhere'] : content.notes
+    const notes = message.weight === 0 ? ['its weight is 0, so it is never sent'] : content.notes
     for (const why of notes) yield { type: 'note', at, kind: 'kept', why } satisfies NoteEvent
   }
 
@@ -313,7 +313,7 @@ function problemOf(message: unknown): string | undefined {
     return 'message.author.role: must be system, user, assistant or tool'
   if (!isObject(message.content)) return 'message.content: must be an object'
   const problem = jsonProblem(message)
-  return problem === undefined ? undefined : `message: holds ${problem}`
+  return problem === undefined ? undefined : `message: contains ${problem}`
 }
 
 /** Returns whether two names refer to the same tool: a tool may be named with the called function (`web.run`) or without it (`web`). */

@@ -36,7 +36,7 @@ function wholeRun<T extends Spoken>(
   let from = run.length === 0 ? 0 : at.get(run[0]!)!
   let to = from + run.length
   const isIn = (index: number): boolean => from <= index && index < to
-  for (let cuts = 0; cuts < MOST_CUTS && from < to; cuts++) {
+  for (let cuts = 0; cuts < MAX_CUTS && from < to; cuts++) {
     const parted = pairs.find(([caller, result]) => isIn(caller) !== isIn(result))
     if (parted === undefined) return before.slice(from, to)
     const [caller, result] = parted
@@ -48,7 +48,7 @@ function wholeRun<T extends Spoken>(
 }
 
 /** If a compaction separates more calls from their results than this, it covers nothing. */
-const MOST_CUTS = 100
+const MAX_CUTS = 100
 
 /**
  * Returns the rows that a summary replaces, given the ordinals of its boundary and of its own entry: the covered rows, and bookkeeping rows
@@ -96,7 +96,7 @@ export type Step = {
   /** The compaction whose summary it is, after it. */
   readonly condenses?: Made
   /** The repairs of its place. */
-  readonly mended: readonly string[]
+  readonly repairs: readonly string[]
 }
 
 /** The maximum number of visits of entries, for the file and per entry; and the cost of storing a compaction. */
@@ -104,9 +104,9 @@ const EFFORT = 4_000_000
 const EFFORT_PER_ENTRY = 32
 const EFFORT_PER_COMPACTION = 4_000
 
-const TOO_MANY = 'so many rewinds and compactions that from here on'
+const TOO_MANY = 'too many rewinds and compactions: from here on,'
 const REWINDS_AT_END = `${TOO_MANY} rewinds are combined at the end of the file`
-const NOT_CONDENSED = `${TOO_MANY} what a compaction covered stays visible`
+const NOT_CONDENSED = `${TOO_MANY} messages that a compaction covered stay visible`
 
 type Hiding = { readonly made: Made; readonly nodes: readonly Node[]; readonly boundary: Node | undefined }
 
@@ -133,28 +133,29 @@ export class Branches {
 
   /** Returns whether there is an entry with this uuid. */
   has(uuid: string): boolean {
-    return this.#tree.knows(uuid)
+    return this.#tree.has(uuid)
   }
 
   /** Adds the next entry, message number `ordinal`. Its uuid must be new. */
   add(facts: Facts, ordinal: number): Step {
-    const mended: string[] = []
-    const node = this.#tree.add(facts, ordinal, mended)
-    if (facts.isBeside) return { mended }
+    const repairs: string[] = []
+    const node = this.#tree.add(facts, ordinal, repairs)
+    if (facts.isSidechain) return { repairs }
     for (const call of facts.calls) this.#callers.set(call, node)
-    if (this.#isSpent) return { mended: [...mended, ...this.#defer(node)] }
+    if (this.#isSpent) return { repairs: [...repairs, ...this.#defer(node)] }
     this.#isSpent = this.#effort > EFFORT + EFFORT_PER_ENTRY * ordinal
-    if (this.#isSpent) mended.push(REWINDS_AT_END)
+    if (this.#isSpent) repairs.push(REWINDS_AT_END)
     const leaves = this.#follow(node)
     if (facts.compaction === 'boundary') this.#boundary = node
-    if (facts.compaction === 'summary') return { ...leaves, condenses: this.#condense(node, mended), mended }
-    if (!facts.isSpoken) return { ...leaves, mended }
-    if (this.#boundary !== undefined && this.#tree.isOn(this.#boundary)) {
-      mended.push('a compaction whose summary is not in the file: what it covered stays visible')
+    if (facts.compaction === 'summary')
+      return { ...leaves, condenses: this.#condense(node, repairs), repairs }
+    if (!facts.isSpoken) return { ...leaves, repairs }
+    if (this.#boundary !== undefined && this.#tree.isOnPath(this.#boundary)) {
+      repairs.push('a compaction without its summary: the messages that it covered stay visible')
       this.#boundary = undefined
     }
     this.#visible.push(node)
-    return { ...leaves, mended }
+    return { ...leaves, repairs }
   }
 
   /** Adds an entry without following it; returns the notes about what is lost. */
@@ -168,20 +169,20 @@ export class Branches {
   end(ordinal: number): Made | undefined {
     const { leaf } = this.#tree
     if (!this.#isSpent || leaf === undefined) return undefined
-    return this.#turnTo(leaf, ordinal + 1)
+    return this.#moveTo(leaf, ordinal + 1)
   }
 
   /** Continues the path at an entry, unless the entry is only displayed. */
   #follow(node: Node): { readonly leaves?: Made } {
-    if (this.#tree.goesOnTo(node)) return {}
+    if (this.#tree.extendTo(node)) return {}
     if (!node.facts.isSpoken && node.facts.compaction === undefined) return {}
-    const leaves = this.#turnTo(node, node.ordinal)
+    const leaves = this.#moveTo(node, node.ordinal)
     return leaves === undefined ? {} : { leaves }
   }
 
   /** Moves the path to a node, before the entry with the ordinal `next`. The abandoned entries are rewound. */
-  #turnTo(node: Node, next: number): Made | undefined {
-    const { fork, fresh, left: gone } = this.#tree.turnTo(node)
+  #moveTo(node: Node, next: number): Made | undefined {
+    const { fork, fresh, left: gone } = this.#tree.moveTo(node)
     this.#effort += fresh.size + gone + this.#condensed.length
     this.#bringBack(fresh)
     const left = this.#notKept(this.#isRelinked ? 0 : (fork?.ordinal ?? 0))
@@ -199,7 +200,7 @@ export class Branches {
   /** Undoes compactions that no longer apply: those whose boundary was abandoned, and those that hide entries of the new path. */
   #bringBack(fresh: ReadonlySet<Node>): void {
     for (const hiding of this.#condensed) {
-      const isLeft = !this.#tree.isOn(hiding.boundary!)
+      const isLeft = !this.#tree.isOnPath(hiding.boundary!)
       if (isLeft && !hiding.made.undone) this.#lift(hiding)
       else if (!isLeft && hiding.made.undone) this.#putBack(hiding)
     }
@@ -261,7 +262,7 @@ export class Branches {
    * Returns whether an entry is on the path, belongs to an answer on it, or is a result of its calls, because parallel calls are siblings.
    */
   #isKept(node: Node): boolean {
-    if (this.#tree.isOn(node) || this.#isOfAnswerOnPath(node)) return true
+    if (this.#tree.isOnPath(node) || this.#isOfAnswerOnPath(node)) return true
     const { results } = node.facts
     if (results.length === 0) return false
     const askers = [node.parent, ...results.map((id) => this.#callers.get(id))]
@@ -270,12 +271,12 @@ export class Branches {
 
   #isOfAnswerOnPath(node: Node): boolean {
     const { messageId, calls } = node.facts
-    if (messageId === undefined) return calls.length > 0 && this.#tree.isOn(node)
-    return this.#tree.isAnswerOn(messageId)
+    if (messageId === undefined) return calls.length > 0 && this.#tree.isOnPath(node)
+    return this.#tree.hasAnswer(messageId)
   }
 
   /** A summary replaces all visible entries before its boundary, except those kept by the compaction. */
-  #condense(summary: Node, mended: string[]): Made {
+  #condense(summary: Node, repairs: string[]): Made {
     const boundary = this.#boundary ?? summary
     this.#boundary = undefined
     const kept = this.#tree.keptBy(boundary.facts.preserved)
@@ -286,8 +287,8 @@ export class Branches {
       return this.#callers.get(id)
     })
     if (covered.length + kept.length < before.length)
-      mended.push(
-        'a compaction that kept messages apart from each other, or separated calls from their results, covers less',
+      repairs.push(
+        'a compaction that kept messages apart from each other, or separated calls from their results, covers fewer messages',
       )
     const covers = coversOf(covered, before, {
       boundary: boundary.ordinal,

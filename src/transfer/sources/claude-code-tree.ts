@@ -25,34 +25,34 @@ export class EntryTree {
   /** The number of entries of an answer on the path. */
   readonly #answers = new Map<string, number>()
   /** The entry that stands in for a summary as the parent of later entries. */
-  readonly #instead = new Map<Node, Node>()
+  readonly #substitutes = new Map<Node, Node>()
 
   /** Returns whether there is an entry with this uuid, on the path or not. */
-  knows(uuid: string): boolean {
+  has(uuid: string): boolean {
     return this.#nodes.has(uuid)
   }
 
-  isOn(node: Node): boolean {
+  isOnPath(node: Node): boolean {
     return this.#path.has(node)
   }
 
-  /** Adds an entry to the tree, but not yet to the path. Repairs of its place are added to `mended`. */
-  add(facts: Facts, ordinal: number, mended: string[]): Node {
-    const node: Node = { parent: this.#parentOf(facts, mended), ordinal, facts }
+  /** Adds an entry to the tree, but not yet to the path. Repairs of its place are added to `repairs`. */
+  add(facts: Facts, ordinal: number, repairs: string[]): Node {
+    const node: Node = { parent: this.#parentOf(facts, repairs), ordinal, facts }
     this.#nodes.set(facts.uuid, node)
     return node
   }
 
   /** Extends the path to a node that follows its end; returns `false` if it doesn't follow. */
-  goesOnTo(node: Node): boolean {
+  extendTo(node: Node): boolean {
     if (this.#leaf !== node.parent || (this.#leaf === undefined && this.#path.size > 0)) return false
-    this.#put(node)
+    this.#addToPath(node)
     this.#leaf = node
     this.#tip = node
     return true
   }
 
-  /** Continues at a node without moving the path, which `turnTo` can do later. */
+  /** Continues at a node without moving the path, which `moveTo` can do later. */
   defer(node: Node): void {
     if (this.#leaf === node.parent || node.facts.isSpoken || node.facts.compaction !== undefined)
       this.#leaf = node
@@ -63,24 +63,24 @@ export class EntryTree {
     return this.#leaf
   }
 
-  isAnswerOn(messageId: string): boolean {
+  hasAnswer(messageId: string): boolean {
     return (this.#answers.get(messageId) ?? 0) > 0
   }
 
-  #put(node: Node): void {
+  #addToPath(node: Node): void {
     if (this.#path.has(node)) return
     this.#path.add(node)
     this.#countAnswer(node, 1)
   }
 
   #countAnswer({ facts }: Node, by: number): void {
-    const { messageId, isBeside } = facts
-    if (messageId === undefined || isBeside) return
+    const { messageId, isSidechain } = facts
+    if (messageId === undefined || isSidechain) return
     this.#answers.set(messageId, (this.#answers.get(messageId) ?? 0) + by)
   }
 
   /** Moves the path to a node. Returns where it leaves the old path, its new entries, and the number of abandoned entries. */
-  turnTo(node: Node): {
+  moveTo(node: Node): {
     readonly fork: Node | undefined
     readonly fresh: ReadonlySet<Node>
     readonly left: number
@@ -97,7 +97,7 @@ export class EntryTree {
       this.#countAnswer(at, -1)
       left += 1
     }
-    for (const one of fresh) this.#put(one)
+    for (const one of fresh) this.#addToPath(one)
     this.#leaf = node
     this.#tip = node
     return { fork, fresh, left }
@@ -132,20 +132,20 @@ export class EntryTree {
     for (const [at, node] of kept.entries())
       node.parent = kept[at - 1] ?? (isAfterSummary ? summary : boundary)
     if (isAfterSummary) {
-      this.#instead.set(summary, tail)
+      this.#substitutes.set(summary, tail)
       this.#leaf = tail
       this.#tip = tail
     } else summary.parent = tail
     return true
   }
 
-  #parentOf({ parent, logicalParent, compaction, isBeside }: Facts, mended: string[]): Node | undefined {
+  #parentOf({ parent, logicalParent, compaction, isSidechain }: Facts, repairs: string[]): Node | undefined {
     if (parent === undefined) return this.#leaf
     if (parent !== null) {
       const known = this.#nodes.get(parent)
-      if (known !== undefined) return this.#instead.get(known) ?? known
-      if (this.#leaf !== undefined && !isBeside)
-        mended.push('the entry it follows is not in the file: taken to follow the one before it')
+      if (known !== undefined) return this.#substitutes.get(known) ?? known
+      if (this.#leaf !== undefined && !isSidechain)
+        repairs.push('the entry that it follows is missing, so it is placed after the one before it')
       return this.#leaf
     }
     // A compaction starts a new path, and its covered entries stay in the tree.
@@ -165,7 +165,7 @@ export type Facts = {
   /** The entry that it follows; `null` if there is none. */
   readonly parent: string | null | undefined
   /** Whether it belongs to a subagent's conversation. */
-  readonly isBeside: boolean
+  readonly isSidechain: boolean
   readonly isSpoken: boolean
   readonly compaction: 'boundary' | 'summary' | undefined
   readonly logicalParent: string | undefined
@@ -195,7 +195,7 @@ export function factsOf(entry: JsonObject, isMain: boolean): Facts | undefined {
   return {
     uuid,
     parent: parentUuid === null ? null : filledText(parentUuid),
-    isBeside: isMain && isSidechain === true,
+    isSidechain: isMain && isSidechain === true,
     isSpoken: !isSummary && isSpoken(entry, isMain),
     compaction: isBoundary ? 'boundary' : isSummary ? 'summary' : undefined,
     logicalParent: filledText(logicalParentUuid),

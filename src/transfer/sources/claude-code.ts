@@ -58,7 +58,7 @@ function isEntry({
 async function* read(input: Input): AsyncGenerator<SourceEvent, void, undefined> {
   // Whether rewound entries were restored is only known at the end.
   const undone = new Set<string>()
-  const first = new Telling(undone, undefined)
+  const first = new EntryReader(undone, undefined)
   for await (const line of entriesOf(input)) if ('entry' in line) first.place(line)
   first.settle()
   for (const made of first.branches.made) if (made.undone) undone.add(made.id)
@@ -66,18 +66,18 @@ async function* read(input: Input): AsyncGenerator<SourceEvent, void, undefined>
   yield { type: 'conversation', at: { line: 1 }, ...namesOf(input.name, first) }
   // Before the messages, because their usage belongs to its models.
   yield { type: 'fields', provider: 'anthropic' }
-  const telling = new Telling(undone, first.createdAt)
+  const reader = new EntryReader(undone, first.createdAt)
   for await (const line of entriesOf(input)) {
-    if ('entry' in line) yield* telling.tell(line)
+    if ('entry' in line) yield* reader.read(line)
     else yield unreadEvent(line)
   }
-  yield* telling.end()
+  yield* reader.end()
 }
 
 /** A file is named after its session or subagent, which its entries confirm. Ids of subagents are too short to be unique. */
 function namesOf(
   fileName: string,
-  { ofSession, ofAgent }: Telling,
+  { ofSession, ofAgent }: EntryReader,
 ): { readonly id?: string; readonly otherwise?: string } {
   const id = fileName === '' ? (ofAgent ?? ofSession) : fileName.replace(/\.jsonl$/i, '')
   if (id === undefined) return {}
@@ -113,7 +113,7 @@ const INCOMPLETE: { readonly [type: string]: string } = {
   'marble-origami-commit': 'messages that Claude Code had collapsed are shown in full',
 }
 
-class Telling {
+class EntryReader {
   readonly branches = new Branches()
   readonly #undone: ReadonlySet<string>
   readonly #fields = new SessionFields()
@@ -180,7 +180,7 @@ class Telling {
     return this.branches.end(this.#ordinal)
   }
 
-  *tell(given: Entry): Generator<SourceEvent, void, undefined> {
+  *read(given: Entry): Generator<SourceEvent, void, undefined> {
     const placed = this.place(given)
     if (placed === undefined) return
     const { at, entry, hash } = given
@@ -188,7 +188,7 @@ class Telling {
     this.#at = at
     this.#time = timeOf(entry.timestamp) ?? this.#time
     this.#noteMissing(entry, at)
-    for (const why of step?.mended ?? []) this.#count(at, 'mended', why)
+    for (const why of step?.repairs ?? []) this.#count(at, 'mended', why)
     if (step?.leaves !== undefined) yield this.#compaction(step.leaves, entry, at)
     const found = this.#messageOf(entry, facts, hash)
     const createdAt = found.createdAt ?? this.#time
@@ -267,9 +267,9 @@ function titleOfPrompt(entry: JsonObject): string | undefined {
 const TITLES = { 'custom-title': 'customTitle', 'ai-title': 'aiTitle' } as const
 
 /** Fields of entries that describe the session. The last value counts. */
-const KEPT = ['cwd', 'gitBranch', 'version', 'sessionId', 'agentId'] as const
+const METADATA_FIELDS = ['cwd', 'gitBranch', 'version', 'sessionId', 'agentId'] as const
 
-const MOST_TITLES = 1_000
+const MAX_TITLES = 1_000
 
 class SessionFields {
   readonly #titles = new Map<string, string>()
@@ -297,7 +297,7 @@ class SessionFields {
       const project = nameOf(entry.cwd)
       if (project !== undefined) this.#metadata.set('project', project)
     }
-    for (const field of KEPT) {
+    for (const field of METADATA_FIELDS) {
       const value = nameOf(entry[field])
       if (value !== undefined) this.#metadata.set(field, value)
     }
@@ -308,7 +308,7 @@ class SessionFields {
 
   #seen(title: string): string {
     this.#seenTitles.add(title)
-    if (this.#seenTitles.size > MOST_TITLES) this.#seenTitles.delete(this.#seenTitles.values().next().value!)
+    if (this.#seenTitles.size > MAX_TITLES) this.#seenTitles.delete(this.#seenTitles.values().next().value!)
     return title
   }
 
@@ -317,7 +317,7 @@ class SessionFields {
     return this.#createdAt
   }
 
-  of(field: (typeof KEPT)[number]): string | undefined {
+  of(field: (typeof METADATA_FIELDS)[number]): string | undefined {
     return this.#metadata.get(field)
   }
 

@@ -22,13 +22,13 @@ import {
   without,
   word,
 } from './claude-blocks.ts'
-import { DEPTH_KEPT, moment } from './fields.ts'
+import { DEPTH_KEPT, messageAt, moment } from './fields.ts'
 import { type BranchReader, messageTree, readTrees, type TreeForm, type TreeRead } from './trees.ts'
 
 const FORM: TreeForm = {
   idFields: ['uuid'],
   messages: 'chat_messages',
-  missing: 'it is no conversation: it has no list chat_messages',
+  missing: 'it is not a conversation: it has no list chat_messages',
   treeOf,
   fieldsOf: fieldsEvent,
   readerAt: (at) => new ClaudeMessages(at),
@@ -45,7 +45,7 @@ export const claude: Source = {
     const talks = values.filter((value) => isObject(value) && Array.isArray(value.chat_messages)).length
     return talks > 0 && talks * 2 >= values.length
   },
-  isBeside,
+  describeOther,
   read: (input, options) => readTrees(input, options, FORM),
 }
 
@@ -59,17 +59,17 @@ function fieldsEvent({ name, created_at, model, ...rest }: JsonObject): FieldsEv
 }
 
 /** The other files of an export, by the fields of their values. */
-const BESIDE: readonly (readonly [fields: readonly string[], what: string])[] = [
+const OTHER_FILES: readonly (readonly [fields: readonly string[], what: string])[] = [
   [['uuid', 'prompt_template', 'docs'], 'projects'],
   [['uuid', 'full_name', 'email_address'], 'users'],
   [['account_uuid', 'conversations_memory'], 'memories'],
 ]
 
-function isBeside({ values }: Head): string | undefined {
+function describeOther({ values }: Head): string | undefined {
   const [first] = values
   if (!isObject(first)) return undefined
-  const what = BESIDE.find(([fields]) => fields.every((name) => first[name] !== undefined))?.[1]
-  return what && `the ${what} of an export of Claude, without conversations (conversations.json has them)`
+  const what = OTHER_FILES.find(([fields]) => fields.every((name) => first[name] !== undefined))?.[1]
+  return what && `the ${what} of a Claude export, without conversations (conversations.json contains them)`
 }
 
 /** The parent of a first message. */
@@ -96,7 +96,7 @@ export function treeOf(given: { readonly [field: string]: unknown }, at: Place):
     const id = idOf(value.uuid, i + 1)
     const known = nodes.get(id)
     if (known !== undefined) {
-      items.push(again(place, isDeepStrictEqual(placedOf(known.message).given, value)))
+      items.push(repeatEvent(place, isDeepStrictEqual(placedOf(known.message).given, value)))
       continue
     }
     const parent = isTree ? parentOf(value) : before
@@ -113,11 +113,6 @@ function placedOf(message: unknown): PlacedGiven {
   return message as PlacedGiven
 }
 
-/** Returns the place of a message within a conversation. */
-export function messageAt({ line }: Place, element: number): Place {
-  return { ...(line !== undefined && { line }), element }
-}
-
 function idOf(uuid: unknown, element: number): string {
   return typeof uuid === 'string' && uuid !== '' ? uuid : `#${element}`
 }
@@ -130,9 +125,9 @@ function parentOf({
   return typeof parent === 'string' && parent !== '' && !NO_PARENT.test(parent) ? parent : undefined
 }
 
-function again(at: Place, isSame: boolean): SourceEvent {
+function repeatEvent(at: Place, isSame: boolean): SourceEvent {
   if (isSame) return { type: 'note', at, kind: 'left-out', why: 'it repeats an earlier message' }
-  return { type: 'problem', at, why: 'message.uuid: another message before it has this uuid' }
+  return { type: 'problem', at, why: 'message.uuid: an earlier message has this uuid' }
 }
 
 function timeOf(message: JsonObject): number | undefined {
@@ -182,7 +177,7 @@ class ClaudeCalls {
     const name = filledText(block.name)
     const call = this.#answered(wanted, name, () =>
       onNote(
-        `${path}: the file does not say which of several calls it answers: it is put to the first`,
+        `${path}: the file does not say which of several calls it answers, so it is assigned to the first`,
         'mended',
       ),
     )
@@ -232,7 +227,7 @@ function ownId({ id, input }: JsonObject): string | undefined {
 }
 
 /** The text that Claude's page writes for blocks that an old reader can't show. */
-const STAND_IN =
+const PLACEHOLDER =
   /```\s*(?:This block is not supported on your current device yet\.[^\S\n]*|Viewing artifacts created via [^\n`]*)(?:\n\s*)?```/g
 
 /**
@@ -240,7 +235,7 @@ const STAND_IN =
  * for calls and results. `words` are the texts of the blocks in order. Returns `undefined` if nothing is left.
  */
 export function missingTextOf(text: string, words: readonly string[]): string | undefined {
-  const shown = text.replace(STAND_IN, '')
+  const shown = text.replace(PLACEHOLDER, '')
   let at = 0
   let rest = ''
   for (const each of words) {
@@ -343,9 +338,9 @@ function problemOf(given: JsonObject): string | undefined {
   if (!SPEAKERS.has(given.sender)) return 'message.sender: must be human or assistant'
   const { content } = given
   const isContent = content === undefined || content === null || typeof content === 'string'
-  if (!isContent && !Array.isArray(content)) return 'message.content: must be a list'
+  if (!isContent && !Array.isArray(content)) return 'message.content: must be an array'
   const problem = jsonProblem(given, DEPTH_KEPT)
-  return problem === undefined ? undefined : `message: holds ${problem}`
+  return problem === undefined ? undefined : `message: contains ${problem}`
 }
 
 function blocksOf({ content }: JsonObject): readonly Json[] {

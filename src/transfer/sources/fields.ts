@@ -3,7 +3,7 @@ import { defined, isObject, type JsonObject, jsonProblem } from '../../core/mess
 import type { PositionRange } from '../../core/messages/message.ts'
 import type { ImportedCompaction } from '../../store/history/import/import-types.ts'
 import type { JsonLine, Unread } from '../lines.ts'
-import type { Place, PlacedCompaction } from '../source.ts'
+import type { NoteEvent, Place, PlacedCompaction } from '../source.ts'
 
 /** Fields that contain the time of a message in transcripts. */
 const FIELDS = ['createdAt', 'created_at', 'timestamp', 'create_time', 'created', 'ts'] as const
@@ -45,7 +45,7 @@ export function entryOn(read: JsonLine): { readonly entry: JsonObject } | (JsonL
   if (!isObject(value) || typeof value.type !== 'string')
     return unread('an entry must be an object with a type')
   const problem = jsonProblem(value, DEPTH_KEPT)
-  return problem === undefined ? { entry: value as JsonObject } : unread(`it holds ${problem}`)
+  return problem === undefined ? { entry: value as JsonObject } : unread(`it contains ${problem}`)
 }
 
 /** Returns a time in milliseconds since 1970 from such a number or a date string; `undefined` for any other value. */
@@ -81,8 +81,21 @@ export function fieldsBeside(
   const beside = Object.entries(given).filter(([name]) => !without.includes(name))
   const read = beside.map(([name, value]) => ({ name, value, problem: jsonProblem(value, FIELD_DEPTH) }))
   const fields = read.filter(({ problem }) => problem === undefined).map(({ name, value }) => [name, value])
-  const problems = read.flatMap(({ problem }) => (problem === undefined ? [] : [`a field holds ${problem}`]))
+  const problems = read.flatMap(({ problem }) =>
+    problem === undefined ? [] : [`a field contains ${problem}`],
+  )
   return { fields: Object.fromEntries(fields) as JsonObject, problems }
+}
+
+/** Returns the note about branches that aren't imported. */
+export function branchNote(at: Place, count: number): NoteEvent {
+  const what = count === 1 ? 'one other branch was' : `${count} other branches were`
+  return { type: 'note', at, kind: 'branch', why: `${what} not imported` }
+}
+
+/** Returns the place of a message within a conversation. */
+export function messageAt({ line }: Place, element: number): Place {
+  return { ...(line !== undefined && { line }), element }
 }
 
 /** Returns ordinals, given in any order, as ascending inclusive ranges without repetition. */

@@ -9,7 +9,7 @@ import { isObject } from '../../core/messages/json.ts'
 import type { NewMessage } from '../../core/messages/message.ts'
 import { messageProblem } from '../../core/messages/message-check.ts'
 import type { NoteEvent, Place } from '../source.ts'
-import { saysNothing } from './transcript-shape.ts'
+import { lacksContent } from './transcript-shape.ts'
 
 /** A message of a file. `ordinal` counts the places of the conversation from 1, readable or not. */
 export type Given = { readonly at: Place; readonly ordinal: number; readonly value: unknown }
@@ -30,7 +30,7 @@ export type MessageReader = {
 const PATH = 'message'
 
 /** Runs conversions, and assigns their notes and problems to the current message. */
-class Telling {
+class Conversion {
   #notes: NoteEvent[] = []
   #at: Place = {}
   readonly options: ConversionOptions = {
@@ -40,10 +40,10 @@ class Telling {
     },
   }
 
-  tell(given: Given, convert: () => NewMessage): ReadMessage {
+  convert(given: Given, convert: () => NewMessage): ReadMessage {
     this.#at = given.at
     this.#notes = []
-    if (saysNothing(given.value)) return { given, why: `${PATH}.content: must be there`, notes: [] }
+    if (lacksContent(given.value)) return { given, why: `${PATH}.content: must be present`, notes: [] }
     try {
       const message = convert()
       return { given, message, notes: this.#notes }
@@ -56,17 +56,17 @@ class Telling {
 
 /** Returns a reader for messages of OpenAI's Chat Completions. */
 export function chatCompletionsReader(): MessageReader {
-  const telling = new Telling()
-  const read = openAIReader(telling.options)
-  return atOnce((given) => telling.tell(given, () => read(given.value, given.ordinal - 1, PATH)))
+  const conversion = new Conversion()
+  const read = openAIReader(conversion.options)
+  return atOnce((given) => conversion.convert(given, () => read(given.value, given.ordinal - 1, PATH)))
 }
 
 /** Returns a reader for messages of Anthropic's API. A `system` message, which the API doesn't have, is accepted too. */
 export function anthropicMessagesReader(): MessageReader {
-  const telling = new Telling()
-  const reader = anthropicReader(telling.options)
+  const conversion = new Conversion()
+  const reader = anthropicReader(conversion.options)
   return atOnce((given) =>
-    telling.tell(given, () => {
+    conversion.convert(given, () => {
       const { value, ordinal } = given
       if (isObject(value) && value.role === 'system') return reader.system(value.content)
       return reader.message(value, ordinal - 1, PATH)
@@ -76,35 +76,35 @@ export function anthropicMessagesReader(): MessageReader {
 
 /** Returns a reader for items of OpenAI's Responses. Each item is read when the next one is known. */
 export function responsesItemsReader(): MessageReader {
-  const telling = new Telling()
-  const read = responsesReader(telling.options)
+  const conversion = new Conversion()
+  const read = responsesReader(conversion.options)
   let held: Given | undefined
-  const tell = (given: Given, next: unknown): ReadMessage =>
-    telling.tell(given, () => read(given.value, given.ordinal - 1, PATH, next))
+  const convert = (given: Given, next: unknown): ReadMessage =>
+    conversion.convert(given, () => read(given.value, given.ordinal - 1, PATH, next))
   return {
     push: (given) => {
       const before = held
       held = given
-      return before === undefined ? [] : [tell(before, given.value)]
+      return before === undefined ? [] : [convert(before, given.value)]
     },
     flush: () => {
       const before = held
       held = undefined
-      return before === undefined ? [] : [tell(before, undefined)]
+      return before === undefined ? [] : [convert(before, undefined)]
     },
   }
 }
 
 /** The maximum number of adjacent flat calls and results that are joined. */
-const LONGEST_RUN = 1_000
+const MAX_RUN = 1_000
 
 /** Returns a reader for plain and neutral messages, flat calls and results, and messages of any other form, each in its own form. */
 export function anyMessageReader(): MessageReader {
-  const telling = new Telling()
+  const conversion = new Conversion()
   const readers = {
-    openai: openAIReader(telling.options),
-    anthropic: anthropicReader(telling.options).message,
-    'openai-responses': responsesReader(telling.options),
+    openai: openAIReader(conversion.options),
+    anthropic: anthropicReader(conversion.options).message,
+    'openai-responses': responsesReader(conversion.options),
   }
   const convert = ({ value, ordinal }: Given): NewMessage => {
     if (messageProblem(value) === undefined) return value as NewMessage
@@ -118,12 +118,12 @@ export function anyMessageReader(): MessageReader {
   const flush = (): ReadMessage[] => {
     const flat = run
     run = []
-    return flat.length === 0 ? [] : tellRun(flat, telling)
+    return flat.length === 0 ? [] : convertRun(flat, conversion)
   }
   return {
     push: (given) => {
-      if (!isFlat(given.value)) return [...flush(), telling.tell(given, () => convert(given))]
-      const before = run.length >= LONGEST_RUN ? flush() : []
+      if (!isFlat(given.value)) return [...flush(), conversion.convert(given, () => convert(given))]
+      const before = run.length >= MAX_RUN ? flush() : []
       run.push(given)
       return before
     },
@@ -132,9 +132,9 @@ export function anyMessageReader(): MessageReader {
 }
 
 /** Reads flat messages together; if one of them is rejected, reads the others without it. */
-function tellRun(run: readonly Given[], telling: Telling): ReadMessage[] {
+function convertRun(run: readonly Given[], conversion: Conversion): ReadMessage[] {
   const refused = run.flatMap((given): ReadMessage[] => {
-    const found = telling.tell(given, () => readChatMessages([given.value], 0, telling.options)[0]!)
+    const found = conversion.convert(given, () => readChatMessages([given.value], 0, conversion.options)[0]!)
     return 'why' in found ? [found] : []
   })
   const bad = new Set(refused.map(({ given }) => given))
@@ -152,6 +152,6 @@ function isFlat(value: unknown): boolean {
   return role === 'tool' && !Array.isArray(content) && value.tool_call_id === undefined
 }
 
-function atOnce(tell: (given: Given) => ReadMessage): MessageReader {
-  return { push: (given) => [tell(given)], flush: () => [] }
+function atOnce(convert: (given: Given) => ReadMessage): MessageReader {
+  return { push: (given) => [convert(given)], flush: () => [] }
 }

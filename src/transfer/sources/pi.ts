@@ -12,7 +12,7 @@ import {
   type SourceEvent,
   UNKNOWN_FORM,
 } from '../source.ts'
-import { compactionEvent, entryOn, nameOf, timeOf, titleOf } from './fields.ts'
+import { branchNote, compactionEvent, entryOn, nameOf, timeOf, titleOf } from './fields.ts'
 import { messageOfEntry, PI, silentEntry } from './pi-message.ts'
 
 /*
@@ -46,7 +46,7 @@ type PiCompaction = {
   readonly to: number
   readonly undone: boolean
   /** Whether it covers fewer rows than in pi, because otherwise it would have separated a call from its result. */
-  readonly mended: boolean
+  readonly isShortened: boolean
 }
 
 /** The types of conversation entries. Other entries alone don't make a branch. */
@@ -112,14 +112,14 @@ class PiTree {
     for (let leaf = 0; leaf < entries.length; leaf++) {
       if (parents.has(leaf) || seen.has(leaf)) continue
       let from = leaf
-      let speaks = false
+      let isSpoken = false
       // Each entry is visited once, because the entries before a seen entry have also been seen.
       for (let at: number | undefined = leaf; at !== undefined && !seen.has(at); at = entries[at]!.parent) {
         seen.add(at)
         from = at
-        speaks ||= SPEAKING.has(entries[at]!.type)
+        isSpoken ||= SPEAKING.has(entries[at]!.type)
       }
-      if (speaks) branches.push({ from, leaf })
+      if (isSpoken) branches.push({ from, leaf })
     }
     return branches
   }
@@ -148,7 +148,7 @@ class PiTree {
     let lowest = Number.POSITIVE_INFINITY
     for (const [index, to, wanted] of cuts.toReversed()) {
       // Only the last one counts, even if it keeps entries that an earlier one hid.
-      compactions.set(index, { to, undone: lowest < to, mended: to !== wanted })
+      compactions.set(index, { to, undone: lowest < to, isShortened: to !== wanted })
       lowest = Math.min(lowest, to)
     }
     return compactions
@@ -203,13 +203,13 @@ async function* read(input: Input, options: ReadOptions): AsyncGenerator<SourceE
     return
   }
   const [current, ...others] = file.tree.branches()
-  yield* tellBranch(input, file, current!, file.id)
-  if (others.length > 0 && !options.branches) yield branchNote(file, others)
+  yield* branchEvents(input, file, current!, file.id)
+  if (others.length > 0 && !options.branches) yield branchNote(file.at, others.length)
   if (!options.branches) return
   const ids = new Map(file.tree.pathTo(current!.leaf).map((index) => [index, file.id] as const))
   for (const branch of others) {
     const id = `${file.id}/${nameOfEntry(file, branch.from!)}`
-    yield* tellBranch(input, file, branch, id, ids)
+    yield* branchEvents(input, file, branch, id, ids)
     for (const index of file.tree.pathTo(branch.leaf)) if (!ids.has(index)) ids.set(index, id)
   }
 }
@@ -251,7 +251,7 @@ async function survey(input: Input): Promise<Survey | undefined> {
   return head && { ...head, id: head.header.id as string, title, problems }
 }
 
-async function* tellBranch(
+async function* branchEvents(
   input: Input,
   file: Survey,
   branch: PiBranch,
@@ -295,9 +295,9 @@ async function* tellBranch(
     const place = placeOfLine(read)
     ordinal += 1
     if (tree.orphans.has(index)) yield orphanNote(place)
-    yield* tellEntry(entry, place, owners?.has(index) === true)
+    yield* entryEvents(entry, place, owners?.has(index) === true)
     const compaction = compactions.get(index)
-    if (compaction !== undefined) yield* tellCompaction(entry, place, compaction, ordinal)
+    if (compaction !== undefined) yield* compactionEvents(entry, place, compaction, ordinal)
     model = modelOf(entry) ?? model
   }
   if (model !== undefined) yield model
@@ -309,7 +309,7 @@ function nameOfPlace({ line, column = 1 }: Place): string {
 }
 
 /** `isShared`: the entry is also on the branch that this one left, where its usage counts. */
-function* tellEntry(
+function* entryEvents(
   entry: JsonObject,
   at: Place,
   isShared: boolean,
@@ -335,14 +335,14 @@ function* tellEntry(
   }
 }
 
-function* tellCompaction(
+function* compactionEvents(
   entry: JsonObject,
   at: Place,
-  { to, undone, mended }: PiCompaction,
+  { to, undone, isShortened }: PiCompaction,
   ordinal: number,
 ): Generator<SourceEvent, void, undefined> {
   const note = (why: string): SourceEvent => ({ type: 'note', at, kind: 'mended', why })
-  if (mended) yield note('a compaction that parted a call from its result covers less')
+  if (isShortened) yield note('a compaction that separated a call from its result covers fewer messages')
   const { summary } = entry
   const hasText = typeof summary === 'string' && summary !== ''
   if (!hasText) yield note('a compaction without a summary hides what it covered')
@@ -389,12 +389,7 @@ function nameOfEntry({ tree }: Survey, index: number): string {
   return id ?? nameOfPlace(at)
 }
 
-function branchNote({ at }: Survey, { length }: readonly PiBranch[]): SourceEvent {
-  const what = length === 1 ? 'a branch that is' : `${length} branches that are`
-  return { type: 'note', at, kind: 'branch', why: `${what} not the current one: left out` }
-}
-
 function orphanNote(at: Place): SourceEvent {
-  const why = 'the entry it follows is not before it in the file: the conversation begins here'
+  const why = 'the entry that it follows is not before it in the file, so the conversation begins here'
   return { type: 'note', at, kind: 'mended', why }
 }

@@ -91,12 +91,16 @@ class Planner {
       this.#note(
         index,
         'mended',
-        'messages before the last summary that carry no tag of it: Roo Code does not send them, so it covers them',
+        'messages before the last summary lack its tag; Roo Code does not send them, so the summary covers them',
       )
     const after = isLast ? this.#answersAfter(index) : index
     const covered = this.#wholeRun(own, after)
     if (covered.length < own.length)
-      this.#note(index, 'mended', 'a summary that parted calls of tools from their results covers less')
+      this.#note(
+        index,
+        'mended',
+        'a summary that separated tool calls from their results covers fewer messages',
+      )
     if (covered.length > 0) this.#make(index, 'condense', covered, after)
     else this.#coversNothing(index, tagged)
   }
@@ -164,7 +168,7 @@ class Planner {
       this.#note(
         index,
         'mended',
-        'a marker that was put before a summary and hides only what that had hidden: dropped',
+        'a marker before a summary that had already hidden its messages was dropped',
       )
       return
     }
@@ -174,7 +178,11 @@ class Planner {
       this.#note(index, 'mended', 'a truncation that hid a summary leaves it visible')
     const covered = this.#withoutHalves(lawful)
     if (covered.length < lawful.length)
-      this.#note(index, 'mended', 'a truncation that parted calls of tools from their results covers less')
+      this.#note(
+        index,
+        'mended',
+        'a truncation that separated tool calls from their results covers fewer messages',
+      )
     if (covered.length > 0) this.#make(index, 'truncate', covered, this.#markerDue(index))
     else this.#coversNothing(index, own)
   }
@@ -212,11 +220,11 @@ class Planner {
     const { kind } = this.#elements[index]!
     const isThere = tagged.some((at) => at !== index)
     if (isThere && kind === 'marker') {
-      this.#note(index, 'mended', 'a marker that could hide nothing: dropped')
+      this.#note(index, 'mended', 'a marker without any messages to hide was dropped')
       return
     }
-    const why = isThere ? 'that could hide nothing' : 'of messages that are not in the file'
-    this.#note(index, 'kept', `a ${kind} ${why}: kept as a message`)
+    const why = isThere ? 'without any messages to hide' : 'of messages that are not in the file'
+    this.#note(index, 'kept', `a ${kind} ${why} was kept as a message`)
     this.#message(index)
   }
 
@@ -265,9 +273,12 @@ function tagNotes(elements: readonly RooElement[]): RooNote[] {
       both = { index, ...both, count: (both?.count ?? 0) + 1 }
   }
   for (const { index, count } of missing.values())
-    note(index, `tags of a summary or marker that is not in the file: dropped from ${count}`)
+    note(index, `tags of a missing summary or marker were dropped (${count})`)
   if (both !== undefined)
-    note(both.index, `both a summary's and a marker's tag: what hid it first counts, for ${both.count}`)
+    note(
+      both.index,
+      `messages have the tags of both a summary and a marker; the first one counts (${both.count})`,
+    )
   return notes
 }
 

@@ -106,10 +106,10 @@ function named(part: Part, names: ToolNames): Part {
 
 /** The files in a task's folder: the messages for the model under their current and earlier name, and the displayed messages. */
 const HISTORY = 'api_conversation_history.json'
-const EARLIER = 'claude_messages.json'
-const SHOWN = 'ui_messages.json'
+const FORMER_HISTORY = 'claude_messages.json'
+const UI_MESSAGES = 'ui_messages.json'
 
-const WHAT_WAS_SHOWN = `the displayed messages of Cline or Roo Code, not the conversation: import ${HISTORY} in the same folder`
+const UI_MESSAGES_LOOK = `the displayed messages of Cline or Roo Code, not the conversation: import ${HISTORY} in the same folder`
 
 const TAGS = [
   'condenseId',
@@ -128,8 +128,8 @@ export const roo: Source = {
   name: 'roo',
   title: 'a task of Roo Code',
   recognizes,
-  isBeside: ({ name, shape, values }) =>
-    name === SHOWN || (shape === 'list' && isShownList(values)) ? WHAT_WAS_SHOWN : undefined,
+  describeOther: ({ name, shape, values }) =>
+    name === UI_MESSAGES || (shape === 'list' && isShownList(values)) ? UI_MESSAGES_LOOK : undefined,
   read: (input) => read(input, 'roo'),
 }
 
@@ -158,7 +158,7 @@ function recognizes({ name, shape, values }: Head): boolean {
 
 /** The file has the same name in every task, and the folder is its id. */
 function isTaskFile(name: string): boolean {
-  return name === HISTORY || name === EARLIER
+  return name === HISTORY || name === FORMER_HISTORY
 }
 
 function isTagged(value: { readonly [field: string]: unknown }): boolean {
@@ -193,13 +193,13 @@ async function* read(input: Input, agent: Agent): AsyncGenerator<SourceEvent, vo
       type: 'note',
       at: {},
       kind: 'kept',
-      why: `${file.late} follow messages of a later time: the order is the file's`,
+      why: `${file.late} come after messages of a later time; the order of the file is kept`,
     }
-  yield* tell(input, plan, agent, { shown, usages: new ShownUsages(requests) })
+  yield* events(input, plan, agent, { shown, usages: new ShownUsages(requests) })
 }
 
 /** The maximum number of bytes read of the displayed messages. */
-const SHOWN_BYTES = 64 * 1024 * 1024
+const UI_MESSAGES_BYTES = 64 * 1024 * 1024
 
 /** The times of the messages for the model, as far as the displayed messages show them. */
 type ShownTimes = {
@@ -224,7 +224,7 @@ type Shown = { readonly times: ShownTimes | undefined; readonly requests: readon
  * (`api_req_started`) adds the user's message and the answer.
  */
 async function readShown(input: Input, agent: Agent): Promise<Shown> {
-  const text = isTaskFile(input.name) ? await input.beside?.(SHOWN, SHOWN_BYTES) : undefined
+  const text = isTaskFile(input.name) ? await input.readSibling?.(UI_MESSAGES, UI_MESSAGES_BYTES) : undefined
   const list = text === undefined ? undefined : parsedJson(text)
   if (!Array.isArray(list)) return { times: undefined, requests: [] }
   const shownRequests: ShownRequest[] = []
@@ -343,7 +343,7 @@ async function fieldsOfCline(
 type ModelInfo = { readonly [field: string]: unknown }
 
 async function lastModel(input: Input): Promise<ModelInfo | undefined> {
-  const text = await input.beside?.(CLINE_METADATA, CLINE_METADATA_BYTES)
+  const text = await input.readSibling?.(CLINE_METADATA, CLINE_METADATA_BYTES)
   const metadata = text === undefined ? undefined : parsedJson(text)
   const used = isObject(metadata) ? metadata.model_usage : undefined
   const last = Array.isArray(used) ? used.at(-1) : undefined
@@ -374,7 +374,7 @@ async function survey(input: Input): Promise<Survey | string> {
   let late = 0
   for await (const read of readElements(input.bytes(), { lists: ['messages'] })) {
     if (read.type === 'field' || (read.type === 'element' && read.list !== undefined))
-      return 'a history of Roo Code must be one list of messages: this form of it cannot be read'
+      return 'a Roo Code history must be one list of messages; this form cannot be read'
     if (read.type === 'problem' || problemOf(read.value) !== undefined) continue
     const value = read.value as JsonObject
     elements.push(elementOf(value))
@@ -387,8 +387,8 @@ async function survey(input: Input): Promise<Survey | string> {
     if (time < latest) late += 1
     latest = Math.max(latest, time)
   }
-  if (input.name === SHOWN || (elements.length === 0 && (await isShown(input))))
-    return `this is ${WHAT_WAS_SHOWN}`
+  if (input.name === UI_MESSAGES || (elements.length === 0 && (await isShown(input))))
+    return `this is ${UI_MESSAGES_LOOK}`
   return { plan: planOfRoo(elements), places, createdAt, timeless, late, modelInfo }
 }
 
@@ -401,7 +401,7 @@ async function isShown(input: Input): Promise<boolean> {
 function problemOf(value: unknown): string | undefined {
   if (!isObject(value)) return 'a message must be an object'
   const problem = jsonProblem(value, DEPTH_KEPT)
-  if (problem !== undefined) return `it holds ${problem}`
+  if (problem !== undefined) return `it contains ${problem}`
   return messageOfElement(value as JsonObject, new Map(), 'roo') === undefined
     ? 'a message must have a role and a content'
     : undefined
@@ -427,7 +427,7 @@ function elementOf(value: JsonObject): RooElement {
  * The second reading. Yields the messages in order, then the compactions, because a call that was open when Roo Code hid it may have its
  * result later in the file.
  */
-async function* tell(
+async function* events(
   input: Input,
   plan: RooPlan,
   agent: Agent,

@@ -32,8 +32,8 @@ export function transcriptShape(head: Head): TranscriptShape | undefined {
   if (layout === undefined) return undefined
   const conversations = conversationsIn(head, layout)
   const sample = conversations.flatMap((each) => messagesOf(each)?.slice(0, SAMPLE) ?? [each])
-  const known = sample.filter((message) => detectFormat([message]) !== undefined && !saysNothing(message))
-  const isEmpty = layout === 'object' && (sample.length === 0 || saysInput(head.values[0]))
+  const known = sample.filter((message) => detectFormat([message]) !== undefined && !lacksContent(message))
+  const isEmpty = layout === 'object' && (sample.length === 0 || hasTextInput(head.values[0]))
   if (!isEmpty && (known.length === 0 || known.length * 2 < sample.length)) return undefined
   const forms = known.flatMap((message) => (isPlain(message) ? [] : [detectFormat([message])!]))
   const hasSystem = conversations.some((each) => isObject(each) && each.system !== undefined)
@@ -44,7 +44,7 @@ function layoutOf({ shape, values }: Head): Layout | undefined {
   const [first] = values
   if (shape === 'object') {
     if (!isObject(first)) return undefined
-    if (messagesOf(first) !== undefined || saysInput(first)) return 'object'
+    if (messagesOf(first) !== undefined || hasTextInput(first)) return 'object'
     return Array.isArray(first[CONVERSATION_LIST]) ? 'collection' : undefined
   }
   const isMany = values.filter((value) => messagesOf(value) !== undefined).length * 2 > values.length
@@ -52,7 +52,7 @@ function layoutOf({ shape, values }: Head): Layout | undefined {
 }
 
 /** Returns whether a value is a request of the Responses API whose input is one text. */
-function saysInput(value: unknown): boolean {
+function hasTextInput(value: unknown): boolean {
   return isObject(value) && typeof value.input === 'string' && typeof value.model === 'string'
 }
 
@@ -76,7 +76,7 @@ export function messagesOf(value: unknown): readonly unknown[] | undefined {
 }
 
 /** The fields that a message with one of these roles can have beside a content, or instead of it. */
-const INSTEAD = [
+const CONTENT_FIELDS = [
   'tool_calls',
   'function_call',
   'refusal',
@@ -89,11 +89,11 @@ const INSTEAD = [
 const SPEAKERS = new Set<unknown>(['system', 'developer', 'user', 'assistant'])
 
 /** Returns whether a message has a role but no content in any known field. Its form is then unknown, such as the AI SDK's `parts`. */
-export function saysNothing(message: unknown): boolean {
+export function lacksContent(message: unknown): boolean {
   if (!isObject(message) || !SPEAKERS.has(message.role) || message.content !== undefined) return false
   // Items of the Responses API that aren't messages can have a role and no content.
   if (typeof message.type === 'string' && message.type !== 'message') return false
-  return !INSTEAD.some((name) => message[name] !== undefined)
+  return !CONTENT_FIELDS.some((name) => message[name] !== undefined)
 }
 
 const PLAIN_ROLES = new Set<unknown>(['system', 'user', 'assistant'])

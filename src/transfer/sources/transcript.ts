@@ -29,7 +29,7 @@ const ANY: TranscriptForm = {
 /** Plain `{ role, content }`, neutral messages, flat calls and results, and files with mixed forms. */
 export const messages: Source = {
   name: 'messages',
-  title: 'messages with a role and a content',
+  title: 'plain messages',
   recognizes: (head) => {
     const shape = transcriptShape(head)
     return shape !== undefined && !shape.forms.has('gemini')
@@ -52,8 +52,8 @@ class OwnNames {
     const body = key === undefined ? undefined : bodyOf(message)
     const known = key === undefined ? undefined : this.#bodies.get(key)
     if (known !== undefined)
-      return known === body ? undefined : 'message.idempotencyKey: another message before it has this key'
-    if (id !== undefined && this.#ids.has(id)) return 'message.id: another message before it has this id'
+      return known === body ? undefined : 'message.idempotencyKey: an earlier message has this key'
+    if (id !== undefined && this.#ids.has(id)) return 'message.id: an earlier message has this id'
     if (id !== undefined) this.#ids.add(id)
     if (key !== undefined) this.#bodies.set(key, body!)
     return undefined
@@ -128,7 +128,7 @@ async function* conversationsOf(
     const messages = 'value' in unit ? messagesOf(unit.value) : undefined
     if (!('value' in unit) || messages === undefined) {
       yield { type: 'conversation', at }
-      const why = 'problem' in unit ? unit.problem : 'it is no conversation: it has no list of messages'
+      const why = 'problem' in unit ? unit.problem : 'it is not a conversation: it has no list of messages'
       yield { type: 'problem', at, why }
       continue
     }
@@ -258,7 +258,7 @@ const OPENAI: TranscriptForm = {
 /** OpenAI transcripts: messages of Chat Completions, or items of the Responses API. */
 export const openai: Source = {
   name: 'openai',
-  title: 'a transcript of OpenAI’s (Chat Completions or Responses)',
+  title: 'an OpenAI transcript',
   recognizes: (head) => {
     const shape = transcriptShape(head)
     if (shape === undefined || shape.hasSystem) return false
@@ -268,17 +268,17 @@ export const openai: Source = {
     if (hasInput) return shape.forms.size === 0 || onlyOpenAI(shape.forms)
     return shape.forms.size > 0 && onlyOpenAI(shape.forms)
   },
-  isBeside: ({ values }) => (isOfAgents(values) ? OF_AGENTS : undefined),
+  describeOther: ({ values }) => (isFromAgentsSdk(values) ? AGENTS_SDK_LOOK : undefined),
   read: (input) => readTranscript(input, OPENAI),
 }
 
-const OF_AGENTS = "items of OpenAI's Agents SDK, which fromAgentItems reads"
+const AGENTS_SDK_LOOK = "items of OpenAI's Agents SDK, which fromAgentItems reads"
 
 /**
  * Returns whether items are those of the Agents SDK. They differ from items of the Responses API only in field names; calls and results
  * identify them.
  */
-function isOfAgents(values: readonly unknown[]): boolean {
+function isFromAgentsSdk(values: readonly unknown[]): boolean {
   const calls = values
     .filter(isObject)
     .filter(({ type }) => typeof type === 'string' && /_call(?:_result|_output)?$/.test(type))
@@ -309,7 +309,7 @@ const ANTHROPIC: TranscriptForm = {
 /** Transcripts of Anthropic's Messages API. A system prompt beside the messages becomes a leading system message. */
 export const anthropic: Source = {
   name: 'anthropic',
-  title: 'a transcript of Anthropic’s (Messages)',
+  title: 'an Anthropic transcript',
   recognizes: (head) => {
     const shape = transcriptShape(head)
     if (shape === undefined) return false

@@ -3,7 +3,7 @@ import type { FieldsEvent } from '../../store/history/import/import-types.ts'
 import { readHead } from '../head.ts'
 import { placeOf, readElements, unitsIn } from '../json-elements.ts'
 import type { Input, Place, ReadOptions, SourceEvent } from '../source.ts'
-import { fieldsBeside } from './fields.ts'
+import { branchNote, fieldsBeside } from './fields.ts'
 
 /*
  * Files of conversations whose messages form a tree: a list of conversations, a single one, or one per line. The current branch of a
@@ -84,10 +84,7 @@ function* conversation(
   const { tree, notes: items = [] } = read
   yield* items
   const others = tree.otherBranches
-  if (!branches && others.length > 0) {
-    const count = others.length === 1 ? 'one other branch was' : `${others.length} other branches were`
-    yield { type: 'note', at, kind: 'branch', why: `${count} not imported` }
-  }
+  if (!branches && others.length > 0) yield branchNote(at, others.length)
   yield* session(given, tree, tree.current, at, form)
   if (!branches) return
   for (const leaf of others) {
@@ -117,7 +114,7 @@ function* session(
       type: 'note',
       at,
       kind: 'mended',
-      why: 'its first message follows one that is not in the file, or itself: it begins there',
+      why: 'its first message follows a missing one, or itself, so the conversation begins there',
     }
   for (const node of leaf === undefined ? [] : tree.pathTo(leaf)) yield* reader.read(node.id, node.message)
   if (reader.blank === 0) return
@@ -158,7 +155,7 @@ export function messageTree(
   const pathTo = (id: string): readonly MessageNode[] => path(id, nodes)
   const isCut = (id: string): boolean => typeof nodes.get(path(id, nodes)[0]?.id ?? '')?.parent === 'string'
   const onCurrent = new Set(end === undefined ? [] : pathTo(end).map((node) => node.id))
-  const otherBranches = leaves.filter(saysMore(nodes, onCurrent))
+  const otherBranches = leaves.filter(hasOwnMessage(nodes, onCurrent))
   return { current: end, otherBranches, pathTo, isCut }
 }
 
@@ -166,7 +163,7 @@ export function messageTree(
  * Returns a function that returns whether the path to a node contains a message that isn't on another path. Results are cached for the
  * visited nodes, because branches share most of their path.
  */
-function saysMore(nodes: NodesById, other: ReadonlySet<string>): (from: string) => boolean {
+function hasOwnMessage(nodes: NodesById, other: ReadonlySet<string>): (from: string) => boolean {
   const known = new Map<unknown, boolean>([...other].map((id) => [id, false]))
   return (from) => {
     const passed: string[] = []

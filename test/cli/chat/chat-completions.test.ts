@@ -137,15 +137,15 @@ describe('an OpenAI-compatible address', () => {
         .catch((thrown: unknown) => thrown),
     )
     expect(failureSentence(error, 'm')).toBe(
-      'm answered with status 308: it redirects to https://models.example/v1/chat/completions, which is not followed; name the right address with --url',
+      "m returned status 308: it redirects to https://models.example/v1/chat/completions, and redirects aren't followed; pass the final address with --url",
     )
   })
 
   it('reports that a page, or half a JSON value, is not an answer', async () => {
     server.script([{ raw: '<html>Welcome</html>', contentType: 'text/html' }])
-    await expect(ask().reply).rejects.toThrow('is not a Chat Completions answer. Is the address right?')
+    await expect(ask().reply).rejects.toThrow("didn't return a Chat Completions response. Check the address.")
     server.script([{ raw: '{"choices": [{' }])
-    await expect(ask().reply).rejects.toThrow('The response of the server is not a Chat Completions answer.')
+    await expect(ask().reply).rejects.toThrow("The server didn't return a Chat Completions response.")
   })
 
   it('takes contents that are lists of parts', async () => {
@@ -171,9 +171,7 @@ describe('an OpenAI-compatible address', () => {
     server.script([{ status: 401, message: `Incorrect API key provided: ${KEY}, or sk-se**********cdef.` }])
     const error = await ask().reply.catch((thrown: unknown) => thrown)
     const sentence = failureSentence(error, 'm')
-    expect(sentence).toBe(
-      'm does not accept the API key (status 401): Incorrect API key provided: [key], or [key]',
-    )
+    expect(sentence).toBe('m rejected the API key (status 401): Incorrect API key provided: [key], or [key]')
   })
 
   it('passes on what the AI SDK passes on unchanged: an object, a text, a key', () => {
@@ -191,7 +189,7 @@ describe('an OpenAI-compatible address', () => {
     const error = await addressBackend({ url, model: 'm' })
       .ask({ messages: [], signal: new AbortController().signal, onText: () => {} })
       .catch((thrown: unknown) => thrown)
-    expect(failureSentence(error, 'm at home')).toBe('m at home cannot be reached (ECONNREFUSED).')
+    expect(failureSentence(error, 'm at home')).toBe("m at home can't be reached (ECONNREFUSED).")
   })
 
   it('stops on an abort', async () => {

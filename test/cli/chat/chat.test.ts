@@ -85,15 +85,15 @@ describe('undertext chat without a terminal', () => {
       const { exit, err } = await chat(atServer('--message', 'hi'), '')
       const [window, sentence] = err.split('\n')
       // The test's model is in no table.
-      expect(window).toContain('128,000 tokens are assumed: --context-window sets it')
+      expect(window).toContain('128,000 tokens are assumed. --context-window sets it')
       return [exit, sentence]
     }
     expect(await endedBy('stop')).toEqual([7, 'The model returned an empty answer.'])
     expect(await endedBy('length')).toEqual([
       7,
-      'The model reached the limit of output tokens before it wrote any text; see --max-tokens.',
+      'The model reached the output token limit before it wrote any text; see --max-tokens.',
     ])
-    expect(await endedBy('content_filter')).toEqual([7, 'A filter of the provider withheld the answer.'])
+    expect(await endedBy('content_filter')).toEqual([7, "The provider's content filter blocked the answer."])
     expect(await inStore(async (store) => (await store.sessions.list()).length)).toBe(0)
   })
 
@@ -148,7 +148,7 @@ describe('undertext chat without a terminal', () => {
     server.script([{ text: 'Fine.' }, { status: 500, message: 'out of order' }])
     const { exit, out, err } = await chat(atServer(), 'one\ntwo\nthree\n')
     expect([exit, out]).toEqual([7, 'Fine.\n'])
-    expect(err).toContain('answered with status 500: out of order')
+    expect(err).toContain('returned status 500: out of order')
     expect(await contents()).toEqual(['one', 'Fine.'])
     expect(server.requests).toHaveLength(2)
   })
@@ -246,7 +246,7 @@ describe('undertext chat without a terminal', () => {
     expect(first.out).toBe(
       'hello\nBe kind.\nBe kind.\nAnswers come from the offline echo.\n/etc/hosts\n   3  user       /etc/hosts\n   4  assistant  /etc/hosts\n',
     )
-    expect(first.err).toContain('There is no /nope.')
+    expect(first.err).toContain('Unknown command /nope.')
     const ends = await chat(['--echo'], '/exit\nnever\n')
     expect(ends).toEqual({ exit: 0, out: '', err: '' })
   })

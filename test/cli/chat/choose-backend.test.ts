@@ -58,12 +58,12 @@ describe('the backend', () => {
   it.each([
     [{ url: 'ftp://x/v1', model: 'm' }, '--url must be an address'],
     [{ url: 'http://me:secret@localhost/v1', model: 'm' }, 'must not contain a user'],
-    [{ url: 'http://localhost/v1' }, '--url needs --model'],
-    [{ url: 'http://localhost/v1', model: 'm', apiKeyEnv: 'UNSET' }, 'UNSET is not set'],
-    [{ apiKeyEnv: 'OTHER_KEY' }, '--api-key-env goes with --url'],
+    [{ url: 'http://localhost/v1' }, '--url requires --model'],
+    [{ url: 'http://localhost/v1', model: 'm', apiKeyEnv: 'UNSET' }, "UNSET isn't set"],
+    [{ apiKeyEnv: 'OTHER_KEY' }, '--api-key-env requires --url'],
     [{ echo: true, url: 'http://localhost/v1' }, '--echo calls no model'],
-    [{ model: 'gpt-4o' }, '--model needs a provider'],
-    [{ provider: 'anthropic' }, '--provider needs --model'],
+    [{ model: 'gpt-4o' }, '--model requires a provider'],
+    [{ provider: 'anthropic' }, '--provider requires --model'],
   ])('refuses %j', async (choice, sentence) => {
     await expect(choose(choice)).rejects.toMatchObject({
       code: 'WRONG_USE',
@@ -74,7 +74,7 @@ describe('the backend', () => {
   it('names the packages that are missing', async () => {
     await expect(choose({ provider: 'made-up', model: 'm' })).rejects.toMatchObject({
       code: 'FAILED',
-      message: 'Calling made-up needs the AI SDK, but @ai-sdk/made-up is not installed.',
+      message: "Calling made-up needs the AI SDK, but @ai-sdk/made-up isn't installed.",
       hint: 'Install the packages in the folder where you run undertext: npm install ai @ai-sdk/made-up',
     })
     await expect(choose({ provider: 'x', model: 'm', providerPackage: '../evil' })).rejects.toMatchObject({

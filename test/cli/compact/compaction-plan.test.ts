@@ -98,7 +98,7 @@ describe('a plan row by row', () => {
     )
     expect(rows.map(({ action, why }) => [action, why])).toEqual([
       ['hidden', 'among the oldest turns'],
-      ['shortened', 'too long for the remaining room'],
+      ['shortened', 'too long for the remaining space'],
     ])
     expect(rows[1]).toMatchObject({ tokensBefore: 6, tokensAfter: 3 })
   })

@@ -79,7 +79,7 @@ const OTHERS: readonly unknown[] = [
 
 describe('a refusal for media', () => {
   it.each(REFUSALS)('is read from %j', (error, kind, most) => {
-    expect(mediaRefusal(error)).toEqual(most === undefined ? { kind } : { kind, mostImages: most })
+    expect(mediaRefusal(error)).toEqual(most === undefined ? { kind } : { kind, maxImages: most })
   })
 
   it.each(OTHERS)('is not %j', (error) => {

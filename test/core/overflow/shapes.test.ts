@@ -263,7 +263,7 @@ describe('ContextBudgetExceededError', () => {
 
   it('has the name of its class, by which another copy of the package recognizes it [S2-U02]', () => {
     expect(error.name).toBe('ContextBudgetExceededError')
-    expect(String(error)).toMatch(/^ContextBudgetExceededError: The request takes 150000 tokens/)
+    expect(String(error)).toMatch(/^ContextBudgetExceededError: The request has 150000 tokens/)
     const ofAnotherCopy = Object.assign(new Error('too large'), { name: error.name, code: error.code })
     expect(isUndertextError(ofAnotherCopy, 'CONTEXT_BUDGET_EXCEEDED')).toBe(true)
     expect(isUndertextError(Object.assign(new Error('other'), { name: 'Error', code: error.code }))).toBe(
@@ -277,11 +277,11 @@ describe('ContextBudgetExceededError', () => {
 
   it('gives advice, and does not promise what compaction cannot do', () => {
     expect(error.message).toBe(
-      'The request takes 150000 tokens, but "gpt-4o" has room for only 120000 (after prune, truncate). Compact to a lower target, unpin messages, ask for fewer output tokens, or use a model with a larger window.',
+      'The request has 150000 tokens, but "gpt-4o" has room for only 120000 (after prune, truncate). Compact to a lower target, unpin messages, ask for fewer output tokens, or use a model with a larger window.',
     )
     const fixed = { ...facts, stagesUsed: [], breakdown: { ...facts.breakdown, conversationHistory: 20_000 } }
     expect(new ContextBudgetExceededError(fixed).message).toContain(
-      '(nothing was compacted). A shorter history cannot help',
+      "(nothing was compacted). Compacting the history isn't enough",
     )
   })
 

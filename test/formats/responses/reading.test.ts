@@ -185,8 +185,8 @@ describe('fromOpenAIResponses', () => {
 
 const BAD: readonly (readonly [what: string, input: unknown, problem: string])[] = [
   ['a list', 'SECRET', 'input: must be an object'],
-  ['an input', { output: [] }, 'input: must be a text or an array'],
-  ['instructions', { input: [], instructions: 7 }, 'instructions: must be a text or an array'],
+  ['an input', { output: [] }, 'input: must be a string or an array'],
+  ['instructions', { input: [], instructions: 7 }, 'instructions: must be a string or an array'],
   ['an item', ['SECRET'], '[0]: must be an object'],
   ['an item of the object', { input: [7] }, 'input[0]: must be an object'],
   ['a type', [{ content: 'SECRET' }], '[0].type: must be a string'],
@@ -254,7 +254,7 @@ const BAD: readonly (readonly [what: string, input: unknown, problem: string])[]
   ],
   ['a reference', [{ type: 'item_reference' }], '[0].id: must be a string'],
   ['a compaction', [{ type: 'compaction' }], '[0].encrypted_content: must be a string'],
-  ['json', [{ type: 'hologram', at: 1n }], '[0]: holds a value of type bigint in an object'],
+  ['json', [{ type: 'hologram', at: 1n }], '[0]: contains a value of type bigint in an object'],
 ]
 
 describe('bad input', () => {

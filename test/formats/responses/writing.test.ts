@@ -212,12 +212,12 @@ describe('toOpenAIResponses', () => {
 
   it('refuses a part of an unknown type', () => {
     expect(() => toOpenAIResponses([{ role: 'user', content: [{ type: 'SECRET' }] } as never])).toThrow(
-      '[0].content[0].type: is not a part type',
+      "[0].content[0].type: isn't a part type",
     )
   })
 })
 
-describe('items whose neighbours are hidden', () => {
+describe('items whose neighbors are hidden', () => {
   const reasoning = { type: 'reasoning', id: 'rs_1', summary: [], encrypted_content: 'gAAAA' }
   const call = { type: 'function_call', id: 'fc_1', call_id: 'a', name: 'f', arguments: '{}' }
   const search = { type: 'web_search_call', id: 'ws_1', status: 'completed' }

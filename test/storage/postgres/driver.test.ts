@@ -9,7 +9,7 @@ it('without pg, a URL says what to install', async () => {
   })
   const error = await failureOf(() => fromUrl('postgres://localhost/chats'))
   expectFailure(error, 'DRIVER_UNAVAILABLE')
-  expect(error).toMatchObject({ message: /^pg cannot be loaded: .*npm install pg/ })
+  expect(error).toMatchObject({ message: /^pg can't be loaded: .*npm install pg/ })
   vi.doUnmock('pg')
 })
 

@@ -98,7 +98,7 @@ describe.each(enginesOf(await postgresServer()))('the guards of %s', (_, start) 
     await run('alter table blobs enable always trigger blobs_are_kept')
     await run('drop trigger messages_are_kept on messages')
     await run(
-      "create trigger messages_are_kept before delete on messages for each row when (false) execute function refuse('messages are kept; purgeSession is the one way to remove them')",
+      "create trigger messages_are_kept before delete on messages for each row when (false) execute function refuse('messages are kept; only sessions.purge removes them')",
     )
     await run("create trigger theirs before insert on messages for each row execute function refuse('no')")
     expect(await guardReport(connection, schema)).toEqual({

@@ -79,7 +79,7 @@ describe.concurrent('a server that says nothing', () => {
     )
     const { seconds, error } = await failing(() => openStore(`postgres://me:secret@127.0.0.1:${port}/chats`))
     expectSeconds(seconds, 10)
-    expect(error).toMatchObject({ message: /does not answer/ })
+    expect(error).toMatchObject({ message: /doesn't answer/ })
   })
 
   it.skipIf(server === undefined)(

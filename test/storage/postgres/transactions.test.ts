@@ -86,7 +86,7 @@ describe.each(ENGINES)('on %s', (_, open) => {
 
   it('a session that does not exist gets no rows', async () => {
     expect(await failureOf(() => append(database, 'nobody', 1, 'x'))).toMatchObject({
-      message: /that exists/,
+      message: /existing session/,
     })
   })
 
@@ -251,8 +251,10 @@ describe.each(ENGINES)('on %s', (_, open) => {
       mistake(function* (sql) {
         yield* sql.read('x', () => only(sql.get(text, ...values)))
       })
-    expect(await inside('select 1 where {family} ? = 1', 1)).toMatchObject({ message: /entered before/ })
-    expect(await inside('select ?')).toMatchObject({ message: /1 parameters and got 0/ })
+    expect(await inside('select 1 where {family} ? = 1', 1)).toMatchObject({
+      message: /Enter the session before/,
+    })
+    expect(await inside('select ?')).toMatchObject({ message: /1 parameters received 0/ })
   })
 
   it('every connection is released', async () => {

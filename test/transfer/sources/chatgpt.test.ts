@@ -131,14 +131,14 @@ describe('a conversation', () => {
       .replace('{"title"', '{"rating":1e999,"title"')
     const { events } = await readFile(await fileWith('conversations.json', `[${bad}]`))
     const at = { line: 1, element: 1 }
-    const why = 'a number that is not finite'
+    const why = "a number that isn't finite"
     expect(events[0]).toEqual({ type: 'conversation', at, id: 'talk-1' })
     expect(events.filter(({ type }) => type === 'problem')).toEqual([
-      { type: 'problem', at, why: `a field holds ${why}` },
+      { type: 'problem', at, why: `a field contains ${why}` },
       {
         type: 'problem',
         at: { line: 1, element: 2 },
-        why: `message: holds ${why} in an object in an object`,
+        why: `message: contains ${why} in an object in an object`,
       },
     ])
     expect(messagesIn(events).map(({ content }) => content)).toEqual([
@@ -153,7 +153,7 @@ describe('a conversation', () => {
     const { events } = await readFile(await fileWith('c.json', good.replace(/}$/, ',"voice":nope}')))
     expect(events.filter(({ type }) => type === 'conversation' || type === 'problem')).toEqual([
       { type: 'conversation', at: { line: 1 }, id: 'talk-1' },
-      { type: 'problem', at: { line: 1 }, why: expect.stringMatching(/^it is no JSON/) },
+      { type: 'problem', at: { line: 1 }, why: expect.stringMatching(/^it is not JSON/) },
     ])
     expect(messagesIn(events)).toHaveLength(1)
   })
@@ -167,7 +167,7 @@ describe('a conversation', () => {
       {
         type: 'problem',
         at: { line: 1, element: 2 },
-        why: 'it is no conversation: it has no mapping of messages',
+        why: 'it is not a conversation: it has no mapping of messages',
       },
       { type: 'conversation', at: { line: 1, element: 3 }, id: 'talk-1' },
     ])
@@ -435,9 +435,7 @@ describe('contents', () => {
         data: { message: { content: { content_type: 'text', parts: ['a draft'] } } },
       },
     ])
-    expect(notesIn(events)).toMatchObject([
-      { kind: 'kept', why: 'it has the weight 0, so it is sent nowhere' },
-    ])
+    expect(notesIn(events)).toMatchObject([{ kind: 'kept', why: 'its weight is 0, so it is never sent' }])
   })
 
   it('messages without any content are left out, and counted', async () => {

@@ -30,7 +30,7 @@ it('shows the way to the last entry where rewinds are too many to be listed', as
   const said = spokenOf(folded!).map((row) => ('inserted' in row ? row.text : row.content))
   expect(said.map((content) => (content as unknown as { text: string }[])[0]!.text)).toEqual(['m0', ...odd])
   expect(notesOf(events)).toEqual([
-    'mended: so many rewinds and compactions that from here on rewinds are combined at the end of the file',
+    'mended: too many rewinds and compactions: from here on, rewinds are combined at the end of the file',
   ])
   const compactions = eventsOfType(events, 'compaction')
   expect(compactions.length).toBeLessThan(1_000)

@@ -162,7 +162,7 @@ it('a compaction that kept half of a call covers less', async () => {
   const events = await eventsOf(claudeCode, told([...entries, boundary('b', 'a1', tail), summary('s', 'b')]))
   expect(shown(foldEvents(events)[0]!)).toEqual(['[s]', 'c1', 'r1', 'a1'])
   expect(notesOf(events)).toEqual([
-    'mended: a compaction that kept messages apart from each other, or separated calls from their results, covers less',
+    'mended: a compaction that kept messages apart from each other, or separated calls from their results, covers fewer messages',
   ])
 })
 
@@ -179,13 +179,13 @@ it('mends chains that are broken, and reports it', async () => {
   )
   expect(shown(foldEvents(events)[0]!)).toEqual(['u1', 'a1', 'u2', 'a2', 'u3', 'a3'])
   expect(notesOf(events)).toEqual([
-    'mended: the entry it follows is not in the file: taken to follow the one before it (2 times, first here)',
+    'mended: the entry that it follows is missing, so it is placed after the one before it (2 times, first here)',
   ])
   // A summary that was never written.
   const lost = await eventsOf(claudeCode, told([...LINE, boundary('b', 'a2'), user('u3', 'b')]))
   expect(shown(foldEvents(lost)[0]!)).toEqual(['u1', 'a1', 'u2', 'a2', 'u3'])
   expect(notesOf(lost)).toEqual([
-    'mended: a compaction whose summary is not in the file: what it covered stays visible',
+    'mended: a compaction without its summary: the messages that it covered stay visible',
   ])
 })
 
@@ -323,8 +323,8 @@ it('reports what is wrong with a line, and continues after it', async () => {
   ])
   // Claude Code skips a line that is no JSON.
   expect(eventsOfType(events, 'note').map(({ at, kind, why }) => [at.line, kind, why])).toEqual([
-    [3, 'torn', expect.stringMatching(/^it is no JSON/)],
-    [7, 'left-out', 'the last line is not finished: it waits for the next import'],
+    [3, 'torn', expect.stringMatching(/^it is not JSON/)],
+    [7, 'left-out', 'the last line is incomplete; the next import reads it'],
   ])
   expect(shown(foldEvents(events)[0]!)).toEqual(['u1', 'a1', 'u2', 'a2'])
 })

@@ -223,7 +223,7 @@ describe('a message', () => {
     )
     expect(answered).toEqual(['m1-3', 'm2-1', 'm2-2', 'm4-1'])
     expect(notesIn(events)).toEqual([
-      'mended: content[2]: the file does not say which of several calls it answers: it is put to the first',
+      'mended: content[2]: the file does not say which of several calls it answers, so it is assigned to the first',
     ])
   })
 

@@ -102,7 +102,7 @@ describe('a conversation', () => {
     ['memories', [{ account_uuid: 'u', conversations_memory: 'x', project_memories: {} }]],
   ])('is not in the file of an export that holds its %s', async (what, values) => {
     expect(await detectSource(inputOf(JSON.stringify(values)))).toEqual({
-      looks: `the ${what} of an export of Claude, without conversations (conversations.json has them)`,
+      looks: `the ${what} of a Claude export, without conversations (conversations.json contains them)`,
     })
   })
 })
@@ -148,7 +148,7 @@ describe('a branch', () => {
 
   it('begins after a parent that is not in the file, and ends in a circle', async () => {
     const cut = await eventsOf(talk([{ ...message('m2', 'human', 'b'), parent_message_uuid: 'm1' }]))
-    const why = 'mended: its first message follows one that is not in the file, or itself: it begins there'
+    const why = 'mended: its first message follows a missing one, or itself, so the conversation begins there'
     expect([messagesIn(cut).length, notesIn(cut)]).toEqual([1, [why]])
     const circle = await eventsOf(
       talk([
@@ -180,13 +180,9 @@ describe('a bad place', () => {
     [
       'a content that is no list',
       message('m2', 'human', { type: 'text' }),
-      'message.content: must be a list',
+      'message.content: must be an array',
     ],
-    [
-      'a uuid again',
-      message('m1', 'human', 'other'),
-      'message.uuid: another message before it has this uuid',
-    ],
+    ['a uuid again', message('m1', 'human', 'other'), 'message.uuid: an earlier message has this uuid'],
   ])('is reported by its number: %s', async (_, bad, why) => {
     for (const parent_message_uuid of [undefined, ROOT]) {
       const first = { ...message('m1', 'human', 'a'), parent_message_uuid }
@@ -219,7 +215,7 @@ describe('a bad place', () => {
       {
         type: 'problem',
         at: { line: 1, element: 2 },
-        why: 'it is no conversation: it has no list chat_messages',
+        why: 'it is not a conversation: it has no list chat_messages',
       },
     ])
   })

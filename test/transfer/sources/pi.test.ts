@@ -171,7 +171,9 @@ it('does not part a call from its result', async () => {
   const entries = [user('u1', null), call, result, words('a2', 'r1'), compaction('S', 'a2', 'r1')]
   const events = await eventsOf(pi, told(entries))
   expect(shown(foldEvents(events)[0]!)).toEqual(['S', 'a1', 'r1', 'a2'])
-  expect(notesOf(events)).toEqual(['mended: a compaction that parted a call from its result covers less'])
+  expect(notesOf(events)).toEqual([
+    'mended: a compaction that separated a call from its result covers fewer messages',
+  ])
 })
 
 it('tells the current branch, and the others in a note or as conversations of their own', async () => {
@@ -188,7 +190,7 @@ it('tells the current branch, and the others in a note or as conversations of th
   ]
   const events = await eventsOf(pi, told(entries))
   expect(foldEvents(events).map(shown)).toEqual([['u1', 'a1', 'u2', 'a2']])
-  expect(notesOf(events)).toEqual(['branch: 2 branches that are not the current one: left out'])
+  expect(notesOf(events)).toEqual(['branch: 2 other branches were not imported'])
 
   const all = foldEvents(await eventsOf(pi, told(entries), true))
   expect(all.map(({ id, branchOf }) => [id, branchOf])).toEqual([
@@ -400,7 +402,7 @@ it('keeps every field of every form', async () => {
     { role: 'tool', content: [], metadata: { pi: entries[8] }, idempotencyKey: 'i' },
     { role: 'tool', content: [], metadata: { pi: entries[9] }, idempotencyKey: 'z' },
   ])
-  expect(notesOf(events)).toEqual(['kept: a message of a form that is not known here'])
+  expect(notesOf(events)).toEqual(['kept: a message of an unknown form'])
   expect(eventsOfType(events, 'fields')).toEqual([
     {
       type: 'fields',
@@ -420,8 +422,8 @@ it('reports what is wrong with a line, and continues after it', async () => {
     [5, 'an entry must have an id'],
   ])
   expect(notesOf(events)).toEqual([
-    expect.stringMatching(/^torn: it is no JSON.*; the agent skips it too$/),
-    'left-out: the last line is not finished: it waits for the next import',
+    expect.stringMatching(/^torn: it is not JSON.*; the agent skips it too$/),
+    'left-out: the last line is incomplete; the next import reads it',
   ])
   expect(shown(foldEvents(events)[0]!)).toEqual(['u1', 'a1'])
   expect(await eventsOf(pi, inputOf('{}\n'))).toEqual([
@@ -461,7 +463,7 @@ it('counts very many branches, and reads very many compactions', async () => {
   const trunk = Array.from({ length: many }, (_, at) => prompt(`t${at}`, at === 0 ? null : `t${at - 1}`))
   const branches = Array.from({ length: many - 1 }, (_, at) => prompt(`b${at}`, `t${at}`))
   const forked = await eventsOf(pi, told([...trunk.slice(0, -1), ...branches, trunk.at(-1)!]))
-  expect(notesOf(forked)).toEqual([`branch: ${many - 1} branches that are not the current one: left out`])
+  expect(notesOf(forked)).toEqual([`branch: ${many - 1} other branches were not imported`])
   expect(eventsOfType(forked, 'message')).toHaveLength(many + 1)
 
   const compacted = Array.from({ length: many }, (_, at) =>

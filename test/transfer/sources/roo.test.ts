@@ -46,9 +46,9 @@ it('drops tags whose owner is not in the file', async () => {
   ])
   expect(view).toEqual(['a', 'b', 'c'])
   expect(notes.sort()).toEqual([
-    "mended: both a summary's and a marker's tag: what hid it first counts, for 1",
-    'mended: tags of a summary or marker that is not in the file: dropped from 1',
-    'mended: tags of a summary or marker that is not in the file: dropped from 2',
+    'mended: messages have the tags of both a summary and a marker; the first one counts (1)',
+    'mended: tags of a missing summary or marker were dropped (1)',
+    'mended: tags of a missing summary or marker were dropped (2)',
   ])
 })
 
@@ -64,7 +64,7 @@ it('lets a marker that a summary had hidden all of hide nothing', async () => {
   expect(view).toEqual(['[S C]', 'c'])
   expect(folded.compactions.map(({ id }) => id)).toEqual(['C'])
   expect(notes).toContain(
-    'mended: a marker that was put before a summary and hides only what that had hidden: dropped',
+    'mended: a marker before a summary that had already hidden its messages was dropped',
   )
 })
 
@@ -91,7 +91,9 @@ it('keeps calls and results together where a truncation parted them', async () =
   ])
   expect(view).toEqual(['a', '[T T]', 'tool-call', 'tool-result', 'c'])
   expect(folded.compactions).toMatchObject([{ covers: [[2, 2]] }])
-  expect(notes).toEqual(['mended: a truncation that parted calls of tools from their results covers less'])
+  expect(notes).toEqual([
+    'mended: a truncation that separated tool calls from their results covers fewer messages',
+  ])
 })
 
 it('takes a result along whose call the summary covers', async () => {
@@ -109,7 +111,7 @@ it('takes a result along whose call the summary covers', async () => {
 it('keeps the text of a summary that has nothing to hide', async () => {
   const alone = await read([summary('C', C), said('assistant', 'b')])
   expect(alone.view).toEqual(['S C', 'b'])
-  expect(alone.notes).toEqual(['kept: a summary of messages that are not in the file: kept as a message'])
+  expect(alone.notes).toEqual(['kept: a summary of messages that are not in the file was kept as a message'])
 
   const marked = await read([marker('T', T), said('assistant', 'b')])
   expect(marked.view).toEqual(['T T', 'b'])
@@ -122,7 +124,7 @@ it('keeps the text of a summary that has nothing to hide', async () => {
   // What it would hide must stay: the call that comes first is parted from its result.
   const parted = await read([calls('1', C), summary('C'), said('user', 'a'), answers('1')])
   expect(parted.view).toEqual(['tool-call', 'S C', 'a', 'tool-result'])
-  expect(parted.notes).toContain('kept: a summary that could hide nothing: kept as a message')
+  expect(parted.notes).toContain('kept: a summary without any messages to hide was kept as a message')
 })
 
 it('reads summaries and markers without an id', async () => {
@@ -135,7 +137,7 @@ it('reads summaries and markers without an id', async () => {
   expect(folded.compactions).toMatchObject([{ id: 'condense-9', covers: [[1, 1]] }])
   const alone = await read([marker(undefined), said('user', 'b')])
   expect(alone.view).toEqual(['T undefined', 'b'])
-  expect(alone.notes).toEqual(['kept: a marker of messages that are not in the file: kept as a message'])
+  expect(alone.notes).toEqual(['kept: a marker of messages that are not in the file was kept as a message'])
 })
 
 it('covers what carries no tag before the last summary, and only tags before an earlier one', async () => {
@@ -161,7 +163,7 @@ it('covers what carries no tag before the last summary, and only tags before an 
     },
   ])
   expect(notes).toEqual([
-    'mended: messages before the last summary that carry no tag of it: Roo Code does not send them, so it covers them',
+    'mended: messages before the last summary lack its tag; Roo Code does not send them, so the summary covers them',
   ])
 })
 
@@ -174,7 +176,7 @@ it('keeps the order of the file, and names messages by their time', async () => 
   ]
   const { view, notes, folded } = await read(elements)
   expect(view).toEqual(['a', 'b', 'c', 'd'])
-  expect(notes).toEqual(["kept: 2 follow messages of a later time: the order is the file's"])
+  expect(notes).toEqual(['kept: 2 come after messages of a later time; the order of the file is kept'])
   expect(folded.messages.map(({ idempotencyKey }) => idempotencyKey)).toEqual([
     '%time-30',
     '%time-10',
@@ -249,7 +251,7 @@ it('refuses what Roo Code only showed, and a form it does not know', async () =>
   const shown = `the displayed messages of Cline or Roo Code, not the conversation: import ${NAME} in the same folder`
   const list = [{ ts: 1, type: 'say', say: 'text', text: 'x' }]
   for (const name of ['ui_messages.json', 'renamed.json']) {
-    expect(roo.isBeside!(head(list, name))).toBe(shown)
+    expect(roo.describeOther!(head(list, name))).toBe(shown)
     expect(await only(list, name)).toEqual([{ type: 'problem', at: {}, why: `this is ${shown}` }])
   }
   expect(await only({ version: 2, messages: [{ role: 'user' }] })).toMatchObject([
@@ -291,13 +293,13 @@ it('reads of a task of Cline its model, its beginning and its fields', async () 
 })
 
 it('takes the model of a task of Cline from the file beside it', async () => {
-  const beside = async (name: string) =>
+  const readSibling = async (name: string) =>
     name === 'task_metadata.json'
       ? JSON.stringify({
           model_usage: [{ model_id: 'first' }, { model_id: 'last', model_provider_id: 'openai' }],
         })
       : undefined
-  const events = await eventsOf(cline, { ...told([said('user', 'a')]), beside })
+  const events = await eventsOf(cline, { ...told([said('user', 'a')]), readSibling })
   expect(eventsOfType(events, 'fields')).toEqual([{ type: 'fields', model: 'last', provider: 'openai' }])
 })
 
@@ -307,11 +309,11 @@ const say = (ts: number, what: string, conversationHistoryIndex?: number): objec
 })
 /** The times of a task's messages and of its beginning, with the given messages displayed. */
 const timesOf = async (values: readonly object[], displayed: readonly object[] | string) => {
-  const beside = async (name: string) => {
+  const readSibling = async (name: string) => {
     if (name !== 'ui_messages.json') return undefined
     return typeof displayed === 'string' ? displayed : JSON.stringify(displayed)
   }
-  const events = await eventsOf(cline, { ...told(values), beside })
+  const events = await eventsOf(cline, { ...told(values), readSibling })
   const began = eventsOfType(events, 'fields').flatMap(({ createdAt }) => createdAt ?? [])
   return {
     began: began.at(-1),

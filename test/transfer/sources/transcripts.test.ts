@@ -78,7 +78,7 @@ it('keeps name and system prompt of a conversation in which a message cannot be 
     keyed('anthropic', 1, { role: 'system', content: 'Be brief.' }),
     keyed('anthropic', 2, hello),
   ])
-  const why = 'message: holds a number that is not finite in an object'
+  const why = "message: contains a number that isn't finite in an object"
   expect(events.filter(({ type }) => type === 'problem')).toEqual([
     { type: 'problem', at: { line: 1, element: 2 }, why },
   ])
@@ -91,8 +91,8 @@ it('reports which fields beside the messages cannot be kept, whatever is before 
   const { events } = await readFile(path)
   expect(events[0]).toEqual({ type: 'conversation', at: {}, id: 'first' })
   expect(events.filter(({ type }) => type === 'problem')).toEqual([
-    { type: 'problem', at: {}, why: 'a field holds a number that is not finite' },
-    { type: 'problem', at: { line: 2 }, why: expect.stringMatching(/^it is no JSON/) },
+    { type: 'problem', at: {}, why: "a field contains a number that isn't finite" },
+    { type: 'problem', at: { line: 2 }, why: expect.stringMatching(/^it is not JSON/) },
   ])
   expect(messagesOf(events)).toEqual([keyed('messages', 1, messages[0]!)])
 })
@@ -123,7 +123,7 @@ it('takes no message of unknown form for an empty one', async () => {
   await expect(readFile(path)).rejects.toThrow('not recognized')
   const one = await readFile(await fileWith('one.jsonl', [hello, { role: 'assistant', parts }, toolCall]))
   expect(one.events.filter(({ type }) => type === 'problem')).toEqual([
-    { type: 'problem', at: { line: 2 }, why: 'message.content: must be there' },
+    { type: 'problem', at: { line: 2 }, why: 'message.content: must be present' },
   ])
   expect(placesOf(one.events)).toEqual([{ line: 1 }, { line: 3 }])
 })
@@ -137,11 +137,11 @@ it('reports which message repeats the name of an earlier one', async () => {
   const { source, events } = await readFile(path)
   expect(source).toBe('messages')
   expect(events.filter(({ type }) => type === 'problem')).toEqual([
-    { type: 'problem', at: { line: 3 }, why: 'message.id: another message before it has this id' },
+    { type: 'problem', at: { line: 3 }, why: 'message.id: an earlier message has this id' },
     {
       type: 'problem',
       at: { line: 4 },
-      why: 'message.idempotencyKey: another message before it has this key',
+      why: 'message.idempotencyKey: an earlier message has this key',
     },
   ])
   // The same message under the same key is one; the store knows it.
@@ -210,7 +210,7 @@ it('reads an object with a list of conversations', async () => {
   ])
 })
 
-it('reads items of the Responses API, each with what it must know of its neighbours', async () => {
+it('reads items of the Responses API, each with what it must know of its neighbors', async () => {
   const items = [
     { type: 'message', role: 'user', content: [{ type: 'input_text', text: 'hello' }] },
     { type: 'reasoning', id: 'rs_1', summary: [] },
@@ -427,7 +427,7 @@ it('tells of a line that is no conversation among conversations', async () => {
   expect(others(events).filter(({ type }) => type !== 'fields')).toEqual([
     { type: 'conversation', at: { line: 1 } },
     { type: 'conversation', at: { line: 2 } },
-    { type: 'problem', at: { line: 2 }, why: 'it is no conversation: it has no list of messages' },
+    { type: 'problem', at: { line: 2 }, why: 'it is not a conversation: it has no list of messages' },
     { type: 'conversation', at: { line: 3 } },
   ])
 })

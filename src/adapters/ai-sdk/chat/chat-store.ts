@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { v7 as uuidv7 } from 'uuid'
 import { z } from 'zod'
-import { invalid, isUndertextError, UndertextError } from '../../../core/errors.ts'
+import { invalid, UndertextError } from '../../../core/errors.ts'
 import { check, nameSchema, ownerOption, taken } from '../../../core/messages/check.ts'
 import { defined, isObject } from '../../../core/messages/json.ts'
 import { type Message, partsOf, type StoredMessage } from '../../../core/messages/message.ts'
@@ -13,7 +13,8 @@ import type { PrepareRequestOptions } from '../../../store/requests/options.ts'
 import type { PreparedRequest } from '../../../store/requests/prepared.ts'
 import { forkBeside } from '../../forks.ts'
 import { ownedStore } from '../../owned-store.ts'
-import { noteSession, recordAnswers } from '../../recovering.ts'
+import { recordAnswers, recordNames } from '../../recovering.ts'
+import { withRetries } from '../../retry.ts'
 import { AI_SDK, keptPartTo } from '../fields.ts'
 import { toolDefinitions, validateMessages } from '../load.ts'
 import { toModelMessages } from '../model-messages.ts'
@@ -147,7 +148,7 @@ export function chatStore<UI_MESSAGE extends UIMessageLike = SdkUIMessage>(
       return messages as unknown as UI_MESSAGE[]
     },
     async save(input) {
-      if (!isObject(input)) throw invalid('save: must be given an object')
+      if (!isObject(input)) throw invalid('save: the argument must be an object')
       const chatId = check(nameSchema, input.chatId, 'save: chatId')
       const mode = check(chatOptionsSchema.shape.onConflict, input.onConflict, 'save: onConflict')
       const how = { onConflict: mode ?? onConflict ?? 'merge', messageId: input.messageId }
@@ -160,7 +161,7 @@ export function chatStore<UI_MESSAGE extends UIMessageLike = SdkUIMessage>(
       return saved
     },
     async resume<MODEL>(request: unknown, given: object = {}) {
-      if (!isObject(request)) throw invalid('resume: must be given the body of a request')
+      if (!isObject(request)) throw invalid('resume: request must be an object')
       const chatId = check(nameSchema, request.id, 'resume: request.id')
       const options = check(turnSchema, given, 'resume')
       const { owner } = options
@@ -290,7 +291,7 @@ async function beginTurn(
   if (message !== undefined) await validateMessages([message], validation, 'resume')
   const read = readRequest(request)
   if (read.message?.message.role === 'user' && !hasContent(read.message.message, isBlank))
-    throw invalid('resume: request.message.parts: must have a text that is not blank, or another part')
+    throw invalid("resume: request.message.parts: must have a text that isn't blank, or another part")
   const { appended: _, ...saved } = await changeChat(chat, async ({ stored, isRewound }) => {
     const target = targetOfRequest(chatId, read, stored, isRewound, runsOf(validation.tools))
     const toolCallIds = repeatApproved === true ? [] : approvedBefore(stored, target.messages)
@@ -315,7 +316,7 @@ async function beginTurn(
     // A call that was just approved has no result yet: the AI SDK runs it next.
     ...(isAnsweredRequest(stored.at(-1)?.rows ?? []) && { pendingCalls: 'keep' as const }),
   }
-  await noteSession(store, chatId, names)
+  await recordNames(store, chatId, names)
   const prepared = await prepareTurn(store, chatId, preparation)
   const answers = turnAnswers()
   const lastCall: LastCall = { isWhole: true }
@@ -342,7 +343,7 @@ async function beginTurn(
 }
 
 /** The most times that a request is prepared because other writers append to the chat meanwhile. */
-const MOST_PREPARATIONS = 5
+const MAX_PREPARATIONS = 5
 
 /**
  * Prepares a turn. If the model binds its reasoning, the request's additions are stored after the user's message, because the answer
@@ -353,19 +354,14 @@ async function prepareTurn(
   chatId: string,
   options: PrepareRequestOptions,
 ): Promise<PreparedRequest> {
-  for (let tries = 1; ; tries++) {
+  return withRetries(MAX_PREPARATIONS, ['POSITION_CONFLICT'], async (isLast) => {
     const prepared = await store.prepareRequest(chatId, options)
     if (prepared.bound === undefined || prepared.prompt.length === 0) return prepared
     // A message after calls whose tools run next would separate them from their results.
     if (options.pendingCalls === 'keep') return store.prepareRequest(chatId, withoutAdditions(options))
-    const expected = tries < MOST_PREPARATIONS && { expectedPosition: prepared.position }
-    try {
-      await store.append(chatId, prepared.prompt, { ...expected })
-      return prepared
-    } catch (error) {
-      if (!isUndertextError(error, 'POSITION_CONFLICT')) throw error
-    }
-  }
+    await store.append(chatId, prepared.prompt, isLast ? {} : { expectedPosition: prepared.position })
+    return prepared
+  })
 }
 
 /** The options of the calls in a turn whose additions are stored. */
@@ -439,7 +435,7 @@ function endOf(
 ): (end: AnswerEnd) => Promise<void> {
   const { store, chatId, actor } = chat
   return async (end) => {
-    if (!isObject(end)) throw invalid('onFinish: must be given an object with responseMessage')
+    if (!isObject(end)) throw invalid('onFinish: the argument must be an object with responseMessage')
     const given = taken(end.responseMessage)
     const responseMessage = isBroken(end) || !lastCall.isWhole ? withoutEnd(given) : given
     if (!hasContent(responseMessage)) {

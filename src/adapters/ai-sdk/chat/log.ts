@@ -1,4 +1,4 @@
-import { isUndertextError, UndertextError } from '../../../core/errors.ts'
+import { UndertextError } from '../../../core/errors.ts'
 import { addedParts, ownParts } from '../../../core/messages/added.ts'
 import { canonicalJson, defined } from '../../../core/messages/json.ts'
 import { type NewMessage, type Part, partsOf, type StoredMessage } from '../../../core/messages/message.ts'
@@ -6,7 +6,8 @@ import { withoutGivenMark } from '../../../core/messages/user-answers.ts'
 import { unlessUnknown } from '../../../store/arguments.ts'
 import type { Store } from '../../../store/store.ts'
 import { Conversion } from '../../conversion.ts'
-import { appendNamed, noteSession } from '../../recovering.ts'
+import { appendNamed, recordNames } from '../../recovering.ts'
+import { withRetries } from '../../retry.ts'
 import { rowsOfUIMessage } from '../from-ui-messages.ts'
 import { unitsOf } from '../prompt-matching.ts'
 import { causeOf, readLog } from '../session-reading.ts'
@@ -80,7 +81,7 @@ type ChatChange = SaveResult & { readonly appended: readonly AppendedRow[] }
 export type AppendedRow = { readonly position: number; readonly row: NewMessage }
 
 /** The most attempts at a change while other writers append first. */
-const MOST_TRIES = 50
+const MAX_TRIES = 50
 
 /**
  * Changes a chat to the target that `decide` returns, in one transaction; calls `decide` again if others write meanwhile. The rows that
@@ -90,7 +91,7 @@ export async function changeChat(
   chat: Chat,
   decide: (log: ChatLog) => Target | Promise<Target>,
 ): Promise<ChatChange> {
-  for (let tries = 1; ; tries++) {
+  return withRetries(MAX_TRIES, ['POSITION_CONFLICT', 'STALE_PLAN'], async () => {
     const known = await unlessUnknown(readChat(chat))
     const log = known ?? { stored: [], added: [], position: 0, isRewound: () => false }
     const target = await decide(log)
@@ -98,16 +99,11 @@ export async function changeChat(
     const change = changeTo(log.stored, target.messages)
     const last = log.stored.at(-1)?.rows.at(-1)
     if (change === undefined) {
-      await noteSession(chat.store, chat.chatId, { owner: chat.owner })
-      return { ...nothing, ...(last && { lastRowId: last.id }) }
+      await recordNames(chat.store, chat.chatId, { owner: chat.owner })
+      return { ...nothing, ...defined({ lastRowId: last?.id }) }
     }
-    try {
-      return { ...nothing, ...(await commit(chat, log, change)) }
-    } catch (error) {
-      const isRace = isUndertextError(error, 'POSITION_CONFLICT') || isUndertextError(error, 'STALE_PLAN')
-      if (!isRace || tries >= MOST_TRIES) throw error
-    }
-  }
+    return { ...nothing, ...(await commit(chat, log, change)) }
+  })
 }
 
 /** Rows to hide, from the first on, and rows to append. */
@@ -152,7 +148,7 @@ async function commit(
     const lastRowId = messages.at(-1)!.id
     return { rowsAppended: messages.length, rowsHidden: 0, lastRowId, appended: placed(messages) }
   }
-  await noteSession(store, chatId, { owner })
+  await recordNames(store, chatId, { owner })
   const { messages, rowsHidden, compactionId } = await store.rewind(chatId, {
     from: { beforeMessage: first.id },
     keepCompactions: true,
@@ -209,13 +205,13 @@ export function targetOfSave(
 
   const [next, former] = [given[common], stored[common]!]
   const ids = new Set(given.map(({ message }) => message.id))
-  const lacking = stored.slice(common + 1).filter(({ message }) => !ids.has(message.id))
+  const missing = stored.slice(common + 1).filter(({ message }) => !ids.has(message.id))
   const isSameId = next?.message.id === former.message.id
   if (messageId !== undefined && messageId === former.message.id) return whole()
   if (next !== undefined) {
-    if (isSameId && (next.message.role === 'user' || lacking.length === 0)) return whole()
+    if (isSameId && (next.message.role === 'user' || missing.length === 0)) return whole()
     const isRegeneration = next.message.role === 'assistant' && former.message.role === 'assistant'
-    const isLast = lacking.every(({ message }) => message.role === 'assistant')
+    const isLast = missing.every(({ message }) => message.role === 'assistant')
     if (isRegeneration && isLast && !isSameId && !ids.has(former.message.id)) return whole()
   }
   if (onConflict === 'error') {

@@ -2,7 +2,7 @@ import { defined } from '../../../core/messages/json.ts'
 import { type Message, type NewMessage, partsOf, textsOf } from '../../../core/messages/message.ts'
 import type { PrepareRequestOptions } from '../../../store/requests/options.ts'
 import type { PreparedRequest } from '../../../store/requests/prepared.ts'
-import { type AnswerPlace, recordCall, recordReport, Unanswered, withMethods } from '../../recovering.ts'
+import { type AnswerPlace, recordCall, Unanswered, withMethods } from '../../recovering.ts'
 import { type CallHandling, callModel, messageOfAnswer, stopReasonIn, usageIn } from '../answers.ts'
 import { fromSdkPrompt, toSdkPrompt } from '../prompt.ts'
 import {
@@ -51,7 +51,7 @@ export function recoveringModel<M extends SdkModel>(model: M, turn: RecoveringTu
     const others = params.prompt.filter(({ role }) => role !== 'system')
     const steps = stepsAfter(turn.messages, others)
     if (steps === undefined) return callModel(model, method, unrecorded(turn, params, provider))
-    const answered = answers.asked()
+    const answered = answers.beginCall()
     return callModel(model, method, {
       send: (work) =>
         store.withOverflowRecovery(
@@ -70,9 +70,8 @@ export function recoveringModel<M extends SdkModel>(model: M, turn: RecoveringTu
           },
           {
             ...options,
-            // The tools of this call: a step may have others, and a turn that was not given its tools has none.
-            ...defined({ tools: params.tools }),
             ...(steps.length > 0 && { prompt: fromSdkPrompt(steps, provider) }),
+            // The tools of this call: a step may have others, and a turn that was not given its tools has none.
             ...defined({ tools: params.tools, signal: params.abortSignal }),
           },
         ),
@@ -103,7 +102,7 @@ function unrecorded(
     send: async (work) => ({ request, result: await work(params, rules) }),
     whole: async (answer) => {
       lastCall.isWhole = true
-      await recordReport(store, request, usageIn(answer, provider), { viewEpoch: NO_VIEW })
+      await recordCall(store, request, usageIn(answer, provider), { viewEpoch: NO_VIEW })
     },
     broken: async () => {},
   }

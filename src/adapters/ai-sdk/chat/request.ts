@@ -2,6 +2,8 @@ import { invalid, UndertextError } from '../../../core/errors.ts'
 import { isObject } from '../../../core/messages/json.ts'
 import { type NewMessage, partsOf } from '../../../core/messages/message.ts'
 import { givenByUser } from '../../../core/messages/user-answers.ts'
+import { fields, nullish, oneOf, optional, text } from '../../shapes.ts'
+import { listAt } from '../../wire.ts'
 import type { SdkPart, SdkUIMessage, UIMessageLike } from '../types.ts'
 import type { Target, TargetMessage } from './log.ts'
 import { type GivenMessage, isSameOrOlder, readGiven, type StoredUIMessage } from './log.ts'
@@ -107,17 +109,17 @@ type ReadRequest = {
   readonly messageId: string | undefined
 }
 
+const requestShape = fields({
+  trigger: optional(oneOf('submit-message', 'regenerate-message')),
+  messageId: nullish(text),
+})
+
 /** The message of a request, or `undefined`. Throws `INVALID_INPUT`. */
 export function lastMessageOf(request: unknown): unknown {
-  if (!isObject(request)) throw invalid('request: must be an object')
-  const { message, messages, trigger, messageId } = request
-  if (trigger !== undefined && trigger !== 'submit-message' && trigger !== 'regenerate-message')
-    throw invalid('request.trigger: must be submit-message or regenerate-message')
-  if (messageId !== undefined && messageId !== null && typeof messageId !== 'string')
-    throw invalid('request.messageId: must be a string')
+  const { trigger } = requestShape(request, 'request')
+  const { message, messages } = request as { readonly [field: string]: unknown }
   if (message !== undefined) return message
-  if (messages !== undefined && !Array.isArray(messages)) throw invalid('request.messages: must be an array')
-  const last: unknown = messages?.at(-1)
+  const last = optional(listAt)(messages, 'request.messages')?.at(-1)
   if (last === undefined && trigger !== 'regenerate-message')
     throw invalid('request.message: is required, unless request.messages has a message')
   return last
@@ -202,7 +204,7 @@ function submitted(
     const updated = withOutcomes(message.message, former, runs)
     if (updated === undefined)
       throw invalid(
-        'request.message: must have the stored text of the assistant, with only outcomes of its calls added',
+        'request.message: must equal the stored assistant message, with only outcomes of its calls added',
       )
     return isSameOrOlder(updated, former) ? stored : [...stored.slice(0, at), updated]
   }

@@ -53,9 +53,9 @@ export async function aiSdkBackend(options: AiSdkOptions): Promise<Backend> {
   const { streamText, convertToModelMessages } = await importFrom(folder, 'ai')
   // Version 4 exports only the first of them.
   if (typeof streamText !== 'function' || typeof convertToModelMessages !== 'function')
-    throw invalid('ai: the installed version is too old; version 5 or later is needed')
+    throw invalid('ai: the installed version is too old; version 5 or later is required')
   const provider = providerIn(await importFrom(folder, name), options.provider)
-  if (provider === undefined) throw invalid(`${name} does not export a provider of the AI SDK`)
+  if (provider === undefined) throw invalid(`${name} doesn't export a provider of the AI SDK`)
   const model = provider.languageModel(id)
   const names = namesOf(model)
   return {
@@ -74,7 +74,7 @@ export function packageOf({
   const canonical = canonicalProvider(provider)
   const name = providerPackage ?? PACKAGES.get(canonical) ?? `@ai-sdk/${canonical}`
   if (!/^(?:@[a-z0-9~-][a-z0-9._~-]*\/)?[a-z0-9~-][a-z0-9._~-]*$/.test(name))
-    throw invalid(`${JSON.stringify(name)} cannot be the name of a package`)
+    throw invalid(`${JSON.stringify(name)} isn't a valid package name`)
   return name
 }
 
@@ -175,7 +175,7 @@ export class PackageMissingError extends Error {
   readonly packageName: string
 
   constructor(packageName: string) {
-    super(`${packageName} is not installed`)
+    super(`${packageName} isn't installed`)
     this.name = 'PackageMissingError'
     this.packageName = packageName
   }

@@ -66,12 +66,12 @@ async function post(
     if (ok) return response
     if (status >= 300 && status < 400)
       throw new ServerError(
-        `it redirects to ${headers.get('location') ?? 'another address'}, which is not followed; name the right address with --url`,
+        `it redirects to ${headers.get('location') ?? 'another address'}, and redirects aren't followed; pass the final address with --url`,
         status,
       )
     const text = await response.text()
     current = status === 400 || status === 422 ? adapted(current, text) : undefined
-    if (current === undefined) throw refusal(status, text, apiKey)
+    if (current === undefined) throw rejection(status, text, apiKey)
   }
 }
 
@@ -79,13 +79,13 @@ async function post(
  * Returns the body without the field that a rejection names, if it is a known one: older servers have no `stream_options`; newer OpenAI
  * models take `max_completion_tokens` instead of `max_tokens`, and no temperature.
  */
-function adapted(body: Body, refusal: string): Body | undefined {
+function adapted(body: Body, rejection: string): Body | undefined {
   const { stream_options, max_tokens, temperature } = body
-  if (stream_options !== undefined && refusal.includes('stream_options'))
+  if (stream_options !== undefined && rejection.includes('stream_options'))
     return { ...body, stream_options: undefined }
-  if (max_tokens !== undefined && refusal.includes('max_completion_tokens'))
+  if (max_tokens !== undefined && rejection.includes('max_completion_tokens'))
     return { ...body, max_tokens: undefined, max_completion_tokens: max_tokens }
-  if (temperature !== undefined && /temperature/i.test(refusal)) return { ...body, temperature: undefined }
+  if (temperature !== undefined && /temperature/i.test(rejection)) return { ...body, temperature: undefined }
   return undefined
 }
 
@@ -117,7 +117,7 @@ async function readReply(
   return answer.reply()
 }
 
-const NO_ANSWER = 'The response of the server is not a Chat Completions answer.'
+const NO_ANSWER = "The server didn't return a Chat Completions response."
 
 /** An answer as its pieces arrive. */
 class Answer {
@@ -142,7 +142,7 @@ class Answer {
       throw new ServerError(
         this.#hasBegun
           ? 'The connection ended in the middle of the answer.'
-          : `${NO_ANSWER} Is the address right?`,
+          : `${NO_ANSWER} Check the address.`,
       )
     return textReply(this.#text, {
       stopReason: this.#stopReason,
@@ -157,7 +157,7 @@ class Answer {
     if (!isObject(event)) throw new ServerError(NO_ANSWER)
     this.#hasBegun = true
     if (event.error !== undefined && event.error !== null)
-      throw refusal(undefined, JSON.stringify(event), this.#apiKey)
+      throw rejection(undefined, JSON.stringify(event), this.#apiKey)
     if (typeof event.model === 'string' && event.model !== '') this.#model = event.model
     this.#usage = usageIn(event.usage) ?? this.#usage
     const [choice] = listIn(event.choices)
@@ -212,7 +212,7 @@ function isCount(value: unknown): value is number {
 }
 
 /** Characters of a server's message that are shown. */
-export const LONGEST_ERROR = 500
+export const MAX_ERROR_LENGTH = 500
 
 /** A rejection by a server, for the terminal only. `readOverflow` reads `status` and `message`. */
 export class ServerError extends Error {
@@ -226,8 +226,8 @@ export class ServerError extends Error {
 }
 
 /** The rejection by a server with the message in its body, without the key, which some servers quote. */
-function refusal(status: number | undefined, body: string, apiKey?: string): ServerError {
-  const words = messageIn(body).trim().slice(0, LONGEST_ERROR) || 'no reason given'
+function rejection(status: number | undefined, body: string, apiKey?: string): ServerError {
+  const words = messageIn(body).trim().slice(0, MAX_ERROR_LENGTH) || 'no reason given'
   return new ServerError(withoutKey(words, apiKey), status)
 }
 

@@ -37,13 +37,13 @@ export async function chooseBackend(
   if (apiKeyEnv !== undefined)
     throw new CliError(
       'WRONG_USE',
-      '--api-key-env goes with --url; providers of the AI SDK read their own variables.',
+      '--api-key-env requires --url; providers of the AI SDK read their own variables.',
     )
   const { provider, model } = providerAndModel(choice)
   if (provider === undefined && providerPackage === undefined && model === undefined) return echoBackend()
   if (provider === undefined)
-    throw new CliError('WRONG_USE', '--model needs a provider.', {
-      hint: 'Write --provider NAME, --model PROVIDER/MODEL, --url ADDRESS, or --echo to count for that model.',
+    throw new CliError('WRONG_USE', '--model requires a provider.', {
+      hint: 'Pass --provider NAME, --model PROVIDER/MODEL or --url ADDRESS, or --echo to use only the context window of that model.',
     })
   const chosen = model ?? (last.provider === provider ? last.model : undefined)
   if (chosen === undefined) throw modelMissing('--provider')
@@ -51,7 +51,7 @@ export async function chooseBackend(
 }
 
 function modelMissing(option: string): CliError {
-  return new CliError('WRONG_USE', `${option} needs --model: the model that answers.`)
+  return new CliError('WRONG_USE', `${option} requires --model.`)
 }
 
 async function urlBackend(
@@ -61,13 +61,13 @@ async function urlBackend(
   env: Context['env'],
 ): Promise<Backend> {
   if (providerPackage !== undefined)
-    throw new CliError('WRONG_USE', '--url and --provider-package exclude each other.')
+    throw new CliError('WRONG_USE', "--url and --provider-package can't be combined.")
   const address = URL.canParse(url) ? new URL(url) : undefined
   if (address === undefined || !/^https?:$/.test(address.protocol))
     throw new CliError('WRONG_USE', '--url must be an address like http://localhost:11434/v1.')
   if (address.username !== '' || address.password !== '')
     throw new CliError('WRONG_USE', '--url must not contain a user or a password.', {
-      hint: 'Put the key in an environment variable; name it with --api-key-env.',
+      hint: 'Put the key in an environment variable, and name the variable with --api-key-env.',
     })
   const chosen = model ?? last.model
   if (chosen === undefined) throw modelMissing('--url')
@@ -83,7 +83,7 @@ function keyFor(address: URL, name: string | undefined, env: Context['env']): st
   }
   const key = env[name]
   if (key) return key
-  throw new CliError('WRONG_USE', `The environment variable ${name} is not set.`, {
+  throw new CliError('WRONG_USE', `The environment variable ${name} isn't set.`, {
     facts: { variable: name },
   })
 }

@@ -3,7 +3,7 @@ import { readOverflow } from '../../../core/overflow/read-overflow.ts'
 import { callFailure } from '../../../core/summarizers/model/call-failure.ts'
 import { CliError, EXIT, type ExitCode, failureOf } from '../../errors.ts'
 import type { Reply } from './backend.ts'
-import { LONGEST_ERROR, ServerError, withoutKey } from './chat-completions.ts'
+import { MAX_ERROR_LENGTH, ServerError, withoutKey } from './chat-completions.ts'
 import type { Prompts } from './prompts.ts'
 import { isAtOutputLimit, usageWarning } from './reporter.ts'
 import { runSlashCommand } from './slash-commands.ts'
@@ -69,8 +69,8 @@ async function turn(chat: Chat, prompt: string, prompts: Prompts): Promise<ExitC
   const { stop } = outcome
   const hint =
     outcome.kind === 'answered'
-      ? 'The part that arrived is stored; prompt "go on" to continue it.'
-      : 'Your message was not stored. Send it again.'
+      ? 'The part that arrived is stored. Send "go on" to continue it.'
+      : "Your message wasn't stored. Send it again."
   if (stop?.why === 'failed') {
     const message = failureSentence(stop.error, conversation.backend.title)
     reporter.failure({ code: 'MODEL_FAILED', message, hint })
@@ -102,19 +102,19 @@ async function reportAnswer(
 /** Why there is no answer. A model that thinks first can use up its output tokens before it writes a word. */
 function emptySentence({ calledTools, stopReason }: Reply): string {
   if (calledTools.length > 0)
-    return `The model tried to call ${calledTools.join(', ')}; a chat runs no tools.`
+    return `The model tried to call ${calledTools.join(', ')}, but a chat doesn't run tools.`
   if (isAtOutputLimit(stopReason))
-    return 'The model reached the limit of output tokens before it wrote any text; see --max-tokens.'
+    return 'The model reached the output token limit before it wrote any text; see --max-tokens.'
   if (stopReason === 'content_filter' || stopReason === 'content-filter')
-    return 'A filter of the provider withheld the answer.'
+    return "The provider's content filter blocked the answer."
   return 'The model returned an empty answer.'
 }
 
 const STATUS_TEXTS: { readonly [status: string]: string } = {
-  401: 'does not accept the API key',
-  403: 'does not accept the API key',
-  404: 'does not know the model or the address',
-  429: 'asks to wait, or a limit is reached',
+  401: 'rejected the API key',
+  403: 'rejected the API key',
+  404: "doesn't recognize the model or the address",
+  429: 'is limiting requests, or a quota is used up',
 }
 
 /** What went wrong with a call of a model, as a sentence for the terminal. It is not stored. */
@@ -123,12 +123,12 @@ export function failureSentence(error: unknown, title: string): string {
   const words = messageOf(error)
   if (readOverflow(error) !== undefined) return `${title} rejected the request as too long: ${words}`
   if (code === 'CONNECTION_FAILED' && !(error instanceof ServerError))
-    return `${title} cannot be reached${systemCode(error)}.`
+    return `${title} can't be reached${systemCode(error)}.`
   if (code === 'NO_API_KEY') return `There is no API key for ${title}: ${words}`
   const status = /^HTTP_(\d+)$/.exec(code)?.[1]
   if (status === undefined) return `${title} failed: ${words}`
   const text = STATUS_TEXTS[status]
-  if (text === undefined) return `${title} answered with status ${status}: ${words}`
+  if (text === undefined) return `${title} returned status ${status}: ${words}`
   return `${title} ${text} (status ${status}): ${words}`
 }
 
@@ -138,7 +138,7 @@ function messageOf(error: unknown): string {
     readonly message?: unknown
   }
   const words = typeof message === 'string' ? message : typeof error === 'string' ? error : ''
-  return withoutKey(words).trim().slice(0, LONGEST_ERROR) || 'no reason given'
+  return withoutKey(words).trim().slice(0, MAX_ERROR_LENGTH) || 'no reason given'
 }
 
 /** The system's error code: ECONNREFUSED, ENOTFOUND. */

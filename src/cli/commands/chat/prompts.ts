@@ -188,7 +188,7 @@ type TerminalPromptsOptions = {
   /** Shown before a line, and before one that continues another. */
   readonly prompt: string
   readonly continuation: string
-  readonly isColoured: boolean
+  readonly isColored: boolean
   /** Earlier prompts, newest first, for the up arrow. */
   readonly history: readonly string[]
   /** Words that Tab completes at the beginning of a line. */
@@ -297,11 +297,11 @@ class TypedKeys {
 async function readPrompt(
   typed: TypedKeys,
   keyboard: Keyboard,
-  { prompt, continuation, isColoured }: TerminalPromptsOptions,
+  { prompt, continuation, isColored }: TerminalPromptsOptions,
 ): Promise<string | undefined> {
   const { editor } = typed
   // The editor measures the prompt and recognizes only plain colors, not our marked ones.
-  const look = (text: string): string => (isColoured ? `\x1b[36m${text}\x1b[39m` : text)
+  const look = (text: string): string => (isColored ? `\x1b[36m${text}\x1b[39m` : text)
   try {
     for (let before = ''; ; ) {
       if (!typed.isWaiting) {

@@ -57,7 +57,7 @@ export type Reporter = {
 }
 
 /** Usage above which a chat reports how full the context is. */
-export const TOLD_ABOVE = 0.6
+export const WARNING_RATIO = 0.6
 
 /** How full the context is after a turn. `warning`: compaction is due. */
 type UsageWarning = {
@@ -80,7 +80,7 @@ export function usageWarning(
   const { usageRatio, threshold, estimatedInputTokens: tokens, availableInputTokens: availableTokens } = stats
   const figures = { percent: percentOf(tokens, availableTokens), tokens, availableTokens }
   if (usageRatio >= threshold) return { level: 'warning', ...figures }
-  return usageRatio > TOLD_ABOVE ? { level: 'info', ...figures } : undefined
+  return usageRatio > WARNING_RATIO ? { level: 'info', ...figures } : undefined
 }
 
 export function warningLines({ level, percent, tokens, availableTokens }: UsageWarning): readonly string[] {
@@ -125,7 +125,7 @@ function contextOf({
 }
 
 /** Graphemes that wait for a continuation. */
-const HELD = 2
+const HELD_GRAPHEMES = 2
 
 /**
  * Splits streamed text between graphemes: text is made safe for a terminal by looking at the neighbors of a character, and half of an emoji
@@ -142,7 +142,7 @@ export class StreamedText {
 
   push(piece: string): void {
     const text = this.#held + piece
-    const from = [...this.#segmenter.segment(text)].at(-HELD)?.index ?? 0
+    const from = [...this.#segmenter.segment(text)].at(-HELD_GRAPHEMES)?.index ?? 0
     this.#held = text.slice(from)
     if (from > 0) this.#write(text.slice(0, from))
   }
@@ -178,10 +178,10 @@ export function textReporter(
       endsInBreak = piece.endsWith('\n')
     },
     answer({ stopped, stopReason }) {
-      if (stopped !== undefined) remark(['(broken off; the part above is stored)'], style.dim)
+      if (stopped !== undefined) remark(['(incomplete; the part above is stored)'], style.dim)
       else
         remark(
-          isAtOutputLimit(stopReason) ? ['(cut at the limit of output tokens; see --max-tokens)'] : [],
+          isAtOutputLimit(stopReason) ? ['(cut off at the output token limit; see --max-tokens)'] : [],
           style.dim,
         )
       if (isTyped) err.write('\n')

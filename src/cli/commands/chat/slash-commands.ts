@@ -1,16 +1,15 @@
-import { type Message, mediaWord, outputText, type Part, partsOf } from '../../../core/messages/message.ts'
-import type { UndoOutcome } from '../../../storage/storage.ts'
-import type { ReasoningChange } from '../../../store/requests/reasoning.ts'
+import { type Message, partsOf } from '../../../core/messages/message.ts'
 import type { Style } from '../../command.ts'
 import { CliError } from '../../errors.ts'
 import { share } from '../../options.ts'
-import { count, counted, listing, percent, reasoningText } from '../../output/figures.ts'
-import { shortIds } from '../../output/ids.ts'
 import { clipped } from '../../output/layout.ts'
+import { beginningOf, rowStyle } from '../../output/message-text.ts'
 import { safeLine } from '../../output/safe-text.ts'
 import { findCompaction } from '../../references.ts'
-import { makePlan, planJson, planRows, shortPlanLines, WHY_NOTHING } from '../compact/plan.ts'
+import { IDLE_REASONS, makePlan, planJson, planRows, shortPlanLines } from '../compact/plan.ts'
 import { logLines, readTimeline } from '../log.ts'
+import { requestFigures, statsLines } from '../stats.ts'
+import { changeCompaction } from '../undo.ts'
 import { chooseBackend } from './choose-backend.ts'
 import type { Chat } from './turn.ts'
 
@@ -34,21 +33,21 @@ export const SLASH_COMMANDS: readonly SlashCommand[] = [
   {
     name: '/compact',
     takes: '[target]',
-    does: 'make room now, down to a share of the input',
+    does: 'compact now, to a share of the available input',
     needsSession: true,
     run: compact,
   },
   {
     name: '/undo',
     takes: '[id]',
-    does: 'undo a compaction or a run; the newest run in force',
+    does: 'undo a compaction or a run (default: the newest run in force)',
     needsSession: true,
     run: (chat, argument) => undoOrRedo(chat, 'undo', argument),
   },
   {
     name: '/redo',
     takes: '[id]',
-    does: 'redo a compaction or a run; the run undone last',
+    does: 'redo a compaction or a run (default: the run undone last)',
     needsSession: true,
     run: (chat, argument) => undoOrRedo(chat, 'redo', argument),
   },
@@ -56,7 +55,7 @@ export const SLASH_COMMANDS: readonly SlashCommand[] = [
   {
     name: '/show',
     takes: '[count]',
-    does: 'the newest rows as the model gets them',
+    does: 'the newest rows, as sent to the model',
     needsSession: true,
     run: show,
   },
@@ -77,7 +76,7 @@ export const SLASH_COMMANDS: readonly SlashCommand[] = [
   {
     name: EXIT_COMMAND,
     takes: '',
-    does: 'end; so do Ctrl-D and Ctrl-C on an empty line',
+    does: 'end the chat (also Ctrl-D, or Ctrl-C on an empty line)',
     run: async () => {},
   },
 ]
@@ -96,8 +95,8 @@ export async function runSlashCommand(
   const name = typed.toLowerCase() === '/quit' ? EXIT_COMMAND : typed.toLowerCase()
   const command = SLASH_COMMANDS.find((one) => one.name === name)
   if (command === undefined)
-    throw new CliError('WRONG_USE', `There is no ${typed}.`, {
-      hint: '/help lists the commands; begin with // to send it to the model.',
+    throw new CliError('WRONG_USE', `Unknown command ${typed}.`, {
+      hint: '/help lists the commands. To send the text to the model, begin it with //.',
     })
   if (command.needsSession === true && !chat.conversation.isStored)
     chat.reporter.note('Nothing is stored yet.')
@@ -114,10 +113,9 @@ async function help({ reporter }: Chat): Promise<void> {
   ])
 }
 
-async function stats({ store, conversation, reporter }: Chat): Promise<void> {
+async function stats({ context, store, conversation, reporter }: Chat): Promise<void> {
   const { sessionId, backend, system, maxOutputTokens, threshold } = conversation
-  const { provider, model } = backend
-  const stats = await store.getContextStats(sessionId, provider, model, {
+  const stats = await store.getContextStats(sessionId, backend.provider, backend.model, {
     system,
     maxOutputTokens,
     threshold,
@@ -126,18 +124,11 @@ async function stats({ store, conversation, reporter }: Chat): Promise<void> {
     reporter.note('There is nothing to count.')
     return
   }
-  const { estimatedInputTokens: tokens, availableInputTokens: available, breakdown, hidden } = stats
-  const { messages } = (await store.sessions.get(sessionId, { counts: true })).counts
-  const away = hidden.condensed + hidden.truncated + hidden.manual
-  const rows = listing(
-    `${counted(stats.messageCount, 'row')} of ${counted(messages, 'message')}`,
-    away > 0 && `${count(away)} hidden`,
-  )
-  reporter.result('/stats', stats, [
-    `${count(tokens)} of ${count(available)} tokens (${percent(stats.usageRatio)}), ${stats.source}; compaction at ${percent(stats.threshold)}`,
-    `history ${count(breakdown.conversationHistory)}, system prompt ${count(breakdown.systemPrompt)}; window of ${count(stats.contextWindow.tokens)} for ${[stats.provider, stats.model].filter(Boolean).join('/')}`,
-    `${rows}; ${counted(stats.activeCompactions, 'compaction')} in force`,
-  ])
+  const { settings } = await store.sessions.config(sessionId)
+  const session = await store.sessions.get(sessionId, { counts: true })
+  const figures = [requestFigures(stats, settings)]
+  const usage = await store.requests.usage(sessionId)
+  reporter.result('/stats', stats, statsLines(context, session, figures, usage))
 }
 
 async function compact(
@@ -159,7 +150,7 @@ async function compact(
   const json = shown !== undefined && context.json ? planJson(shown, await planRows(store, shown)) : null
   if (shown === undefined || !shown.preview.compacted) {
     const reason = shown === undefined ? 'NO_MESSAGES' : (shown.preview.reason ?? 'NOTHING_TO_COMPACT')
-    reporter.result('/compact', json, [`Nothing to compact: ${WHY_NOTHING[reason]}.`])
+    reporter.result('/compact', json, [`Nothing to compact: ${IDLE_REASONS[reason]}.`])
     return
   }
   reporter.result('/compact', json, shortPlanLines(shown, context))
@@ -234,7 +225,7 @@ async function system({ conversation, reporter }: Chat, argument: string): Promi
 
 /** Undoes or redoes the named run; by default the newest in force, or the one undone last. */
 async function undoOrRedo(chat: Chat, verb: 'undo' | 'redo', argument: string): Promise<void> {
-  const { store, reporter } = chat
+  const { context, store, reporter } = chat
   const { sessionId } = chat.conversation
   const target =
     argument === '' ? await defaultRun(chat, verb) : await findCompaction(store, sessionId, argument)
@@ -242,11 +233,8 @@ async function undoOrRedo(chat: Chat, verb: 'undo' | 'redo', argument: string): 
     reporter.note(verb === 'undo' ? 'No compaction is in force.' : 'No compaction was undone.')
     return
   }
-  const outcome =
-    verb === 'undo'
-      ? await store.undoCompaction(sessionId, target)
-      : await store.redoCompaction(sessionId, target)
-  reporter.result(`/${verb}`, { target, ...outcome }, [outcomeText(verb, target, outcome)])
+  const { outcome, lines } = await changeCompaction(context, verb, store, sessionId, target)
+  reporter.result(`/${verb}`, { target, ...outcome }, lines)
 }
 
 async function defaultRun({ store, conversation }: Chat, verb: 'undo' | 'redo'): Promise<string | undefined> {
@@ -254,19 +242,6 @@ async function defaultRun({ store, conversation }: Chat, verb: 'undo' | 'redo'):
   if (verb === 'undo') return compactions.findLast(({ status }) => status === 'active')?.runId
   const undone = compactions.filter(({ status }) => status === 'undone')
   return undone.toSorted((a, b) => a.changedAt - b.changedAt).at(-1)?.runId
-}
-
-function outcomeText(verb: 'undo' | 'redo', target: string, outcome: UndoOutcome & ReasoningChange): string {
-  const { changed, compactionIds, rows, parts, unchanged } = outcome
-  const name = shortIds([target, ...compactionIds]).get(target) ?? target
-  if (changed) {
-    const [done, reverse] = verb === 'undo' ? ['Undone', '/redo'] : ['Redone', '/undo']
-    const what = `${counted(compactionIds.length, 'compaction')}: ${listing(counted(rows, 'row'), counted(parts, 'part'), reasoningText(outcome))}`
-    return `${done}: ${what}. ${reverse} ${name} reverses it.`
-  }
-  if (unchanged === undefined) return 'It is already in that state; nothing was changed.'
-  const states = unchanged.map(({ compactionId, status }) => `${compactionId} is ${status}`)
-  return `Nothing was changed: ${states.join(', ')}.`
 }
 
 type ShownMessage = Pick<Message, 'role' | 'content'> & {
@@ -277,31 +252,8 @@ type ShownMessage = Pick<Message, 'role' | 'content'> & {
 
 /** A message on one line: its position, role and beginning. Hidden messages are dimmed. */
 export function briefMessage(message: ShownMessage, style: Style, columns: number): string {
-  const { kind, role, hidden } = message
-  const position = String(message.position ?? '·').padStart(4)
-  const who = (kind === 'message' ? role : kind).padEnd(9)
-  const words = safeLine(partsOf(message).map(wordsOf).filter(Boolean).join(' ').replace(/\s+/g, ' ').trim())
-  const text = clipped(words, Math.max(20, columns - position.length - who.length - 4))
-  if (hidden === true) return style.dim(`${position}  ${who}  ${text}`)
-  const roleStyle = role === 'user' ? style.cyan : role === 'assistant' ? style.green : style.dim
-  const look = kind === 'message' ? roleStyle : style.magenta
-  return `${style.dim(position)}  ${look(who)}  ${text}`
-}
-
-/** The words of a part; a tool by its name, media by a word. */
-function wordsOf(part: Part): string {
-  switch (part.type) {
-    case 'text':
-      return part.text
-    case 'tool-call':
-      return `→ ${part.toolName}`
-    case 'tool-result':
-      return `← ${outputText(part.output)}`
-    case 'image':
-    case 'file':
-      return mediaWord(part)
-    case 'reasoning':
-    case 'provider':
-      return ''
-  }
+  const { kind, role, position = '·', hidden } = message
+  const who = `${String(position).padStart(4)}  ${(kind === 'message' ? role : kind).padEnd(9)}  `
+  const text = clipped(beginningOf(partsOf(message)), Math.max(20, columns - who.length))
+  return hidden === true ? style.dim(who + text) : rowStyle(message, style)(who) + text
 }

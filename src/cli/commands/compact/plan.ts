@@ -53,16 +53,16 @@ export async function makePlan(
   return { sessionId, provider, model, estimator, preview }
 }
 
-export type WhyNothing = IdleReason | 'NO_MESSAGES'
+export type IdleCause = IdleReason | 'NO_MESSAGES'
 
 /** Why a session was not compacted: the end of the sentence "Nothing to compact: …". */
-export const WHY_NOTHING: { readonly [reason in WhyNothing]: string } = {
+export const IDLE_REASONS: { readonly [reason in IdleCause]: string } = {
   NO_MESSAGES: 'there are no messages',
   NOTHING_TO_COMPACT: 'the history is already within the target',
   NO_PROGRESS: 'the history is over the target, but no stage found anything that it may remove',
-  SUMMARY_FAILED: 'a summary was not accepted, and there was nothing else to do',
+  SUMMARY_FAILED: 'a summary was rejected, and there was nothing else to do',
   VETOED: 'a hook vetoed it',
-  SAVES_TOO_LITTLE: 'it would save too little',
+  SAVES_TOO_LITTLE: 'it would save too few tokens',
 }
 
 /** What happens to a row of the view. */
@@ -210,9 +210,9 @@ const REASONS: { readonly [stage in string | CompactionKind]?: string } = {
   deduplicate: 'read again later',
   truncate: 'among the oldest turns',
   sliding_window: 'before the window of newest messages',
-  priority_based: 'worth least',
+  priority_based: 'lowest priority',
   drop_reasoning: 'old reasoning',
-  cut: 'too long for the remaining room',
+  cut: 'too long for the remaining space',
 }
 
 function toolsOf(message: ViewMessage): Tool[] {
@@ -314,8 +314,8 @@ function titleLines(compaction: PlannedCompaction, output: Output, indent = ''):
   const { stage, tokensBefore, tokensAfter, replaces, rowsHidden } = compaction
   const replaced = new Set(replaces.map(({ messageId }) => messageId)).size
   const actions = listing(
-    replaced > 0 && `${counted(replaced, 'row')} ${WORDS[replacingAction(compaction)]}`,
-    rowsHidden > 0 && `${counted(rowsHidden, 'row')} ${WORDS[hidingAction(compaction)]}`,
+    replaced > 0 && `${counted(replaced, 'row')} ${replacingAction(compaction)}`,
+    rowsHidden > 0 && `${counted(rowsHidden, 'row')} ${hidingAction(compaction)}`,
   )
   const figures = `  ${actions}  ${fromTo(tokensBefore, tokensAfter)}, `
   return mixedLine(
@@ -325,15 +325,7 @@ function titleLines(compaction: PlannedCompaction, output: Output, indent = ''):
   )
 }
 
-const WORDS: { readonly [action in RowAction]: string } = {
-  hidden: 'hidden',
-  summarized: 'summarized',
-  pruned: 'pruned',
-  shortened: 'shortened',
-  kept: 'kept',
-}
-
-const COLOURS: { readonly [action in RowAction]: keyof Style } = {
+const COLORS: { readonly [action in RowAction]: keyof Style } = {
   hidden: 'red',
   summarized: 'magenta',
   pruned: 'yellow',
@@ -345,7 +337,7 @@ function rowTable(stage: PlannedStage, { out, style }: Output): string[] {
   const rows = stage.rows.map(({ position, kind, role, tools, action, why, tokensBefore, tokensAfter }) => [
     position === undefined ? kind : String(position),
     kind === 'message' ? [role, tools.join(', ')].join(' ').trim() : kind,
-    { text: WORDS[action], style: style[COLOURS[action]] },
+    { text: action, style: style[COLORS[action]] },
     { text: why, style: style.dim },
     count(tokensBefore),
     count(tokensAfter),
@@ -365,7 +357,7 @@ function insertLines(
   if (inserts.pending)
     return (preview.summaryPending ?? []).flatMap(({ summarizer, messages, inputTokens, maxTokens }) =>
       sentence(
-        `summary pending: ${summarizer} would read ${counted(messages.length, 'message')} (${count(inputTokens)} tokens) and write ${count(maxTokens)} tokens at most; the figures assume that many`,
+        `summary pending: ${summarizer} would read ${counted(messages.length, 'message')} (${count(inputTokens)} tokens) and write up to ${count(maxTokens)} tokens; the figures assume the maximum`,
         out,
         style.yellow,
       ),
@@ -376,7 +368,7 @@ function insertLines(
     '',
     style.bold(`the ${inserts.kind} to be inserted`),
     ...lines.slice(0, most).map((line) => style.dim(line)),
-    ...(left > 0 ? [style.dim(`  … ${counted(left, 'line')} more; --full shows all`)] : []),
+    ...(left > 0 ? [style.dim(`  … ${counted(left, 'more line')}; --full shows all`)] : []),
   ]
 }
 
@@ -407,9 +399,9 @@ function rowsText(rows: readonly PlannedRow[]): string {
 }
 
 /** Why the history ends more than 5 % off its target. */
-const WHY_OFF_TARGET: { readonly [W in OffTarget]: string } = {
+const OFF_TARGET_REASONS: { readonly [W in OffTarget]: string } = {
   KEPT_TOO_LARGE: 'the rows that stay are larger',
-  SUMMARY_FAILED: 'a summary was not accepted',
+  SUMMARY_FAILED: 'a summary was rejected',
   NEXT_TOO_LARGE: 'the next message would not fit',
   REMOVED_MORE: 'a stage removes more than needed, or the settings keep less',
 }
@@ -422,10 +414,10 @@ function totalLines(preview: CompactionPreview, output: Output): string[] {
   const share = tokensBefore === 0 ? 0 : tokensSaved / tokensBefore
   const figures = `  history ${fromTo(tokensBefore, tokensAfter)}, saves ${count(tokensSaved)} (${percent(share)})${mediaText(preview)}`
   const target: Piece = reachedTarget ? [green, 'reached'] : [yellow, 'not reached']
-  const why = preview.offTarget === undefined ? '' : ` (${WHY_OFF_TARGET[preview.offTarget]})`
-  const fit: Piece = fits ? [green, 'fits the window'] : [red, 'does not fit the window']
+  const why = preview.offTarget === undefined ? '' : ` (${OFF_TARGET_REASONS[preview.offTarget]})`
+  const fit: Piece = fits ? [green, 'fits the window'] : [red, "doesn't fit the window"]
   const lines = [
-    ...mixedLine([[bold, 'in all'], figures], output),
+    ...mixedLine([[bold, 'total'], figures], output),
     ...mixedLine(
       [`target ${count(targetTokens)} tokens: `, target, `${why}; the request `, fit],
       output,
@@ -434,13 +426,13 @@ function totalLines(preview: CompactionPreview, output: Output): string[] {
   ]
   if (firstChanged !== undefined && firstChanged.tokensGivenUp > 0) {
     const { position, cachedTokens, tokensGivenUp, source } = firstChanged
-    const known = source === 'reported' ? 'as its provider reported' : 'as far as can be known'
+    const known = source === 'reported' ? 'reported by the provider' : 'estimated'
     const text = `prompt cache: the history changes from position ${position} on; ${count(tokensGivenUp)} of ${count(cachedTokens)} cached tokens are invalidated (${known})`
     for (const line of sentence(text, output.out, dim, '  ')) lines.push(line)
   }
   const reasoning = reasoningText(preview)
   if (reasoning !== '') {
-    const text = `reasoning: ${reasoning} after that place; this model checks the messages before it`
+    const text = `reasoning: ${reasoning} after that position, because this model checks the messages before it`
     for (const line of sentence(text, output.out, dim, '  ')) lines.push(line)
   }
   return lines

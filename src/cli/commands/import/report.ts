@@ -1,3 +1,4 @@
+import { SOURCES } from '../../../transfer/detect.ts'
 import type { ImportedConversation, ImportReport } from '../../../transfer/import-report.ts'
 import { NOTHING_READ } from '../../../transfer/import-report.ts'
 import type { Place } from '../../../transfer/source.ts'
@@ -42,11 +43,11 @@ export type ImportReporter = {
 }
 
 /** Failures that concern one file; after any other the next file would fail too. */
-const OF_ONE_FILE: ReadonlySet<string> = new Set(['FILE_UNREADABLE', 'FILE_UNRECOGNIZED', 'FILE_CHANGED'])
+const FILE_ERRORS: ReadonlySet<string> = new Set(['FILE_UNREADABLE', 'FILE_UNRECOGNIZED', 'FILE_CHANGED'])
 
 /** Whether this outcome prevents every later import. */
 export function isFatal(outcome: FileOutcome): outcome is FileOutcome & { failure: Failure; error: unknown } {
-  return 'failure' in outcome && !OF_ONE_FILE.has(outcome.failure.code)
+  return 'failure' in outcome && !FILE_ERRORS.has(outcome.failure.code)
 }
 
 /** Whether a file was read and had nothing to store, and nothing to report that was not reported before. */
@@ -111,8 +112,8 @@ class Totals {
 
   get failed(): string {
     return listing(
-      this.refused > 0 && `${counted(this.refused, 'conversation')} refused`,
-      this.refusedBefore > 0 && `${counted(this.refusedBefore, 'conversation')} refused before`,
+      this.refused > 0 && `${counted(this.refused, 'conversation')} rejected`,
+      this.refusedBefore > 0 && `${counted(this.refusedBefore, 'conversation')} rejected before`,
       this.unread > 0 && `${counted(this.unread, 'file')} not read`,
     )
   }
@@ -220,7 +221,7 @@ function fileLines(output: Output, outcome: FileOutcome, isWithin: boolean): str
 }
 
 /** The fewest columns for a name. */
-const LEAST_NAME = 12
+const MIN_NAME_WIDTH = 12
 
 /**
  * The outcome of a file, on one line. If it doesn't fit on a terminal, the kind of file is left out, a stored session is named by its id,
@@ -233,15 +234,15 @@ function headLines(
   const mark = report.totals.refused > 0 ? style.red('✗') : style.green('✓')
   const [only] = report.conversations.length === 1 ? report.conversations : []
   const text = only === undefined ? totalsText(report) : conversationText(only, report.source)
-  const line = `${mark} ${path}: ${TITLES[report.source]}, ${text}`
+  const line = `${mark} ${path}: ${titleOf(report.source)}, ${text}`
   if (!out.isTerminal || widthOf(safeLine(line)) <= out.columns) return [line]
   const fitted = (name: string, what: string): string => {
-    const words = clipped(what, out.columns - LEAST_NAME - 4)
+    const words = clipped(what, out.columns - MIN_NAME_WIDTH - 4)
     return `${mark} ${clippedInside(safeLine(name), out.columns - 4 - widthOf(words))}: ${words}`
   }
   if (only === undefined || only.status === 'empty') return [fitted(path, text)]
   if (only.status !== 'refused') return [fitted(only.sessionId, countsText(only, true))]
-  return [fitted(path, 'refused'), ...sentence(refusalText(only, report.source), out, style.dim, '  ')]
+  return [fitted(path, 'rejected'), ...sentence(refusalText(only, report.source), out, style.dim, '  ')]
 }
 
 function folderLines(
@@ -256,7 +257,7 @@ function folderLines(
   const unlisted = totals.files - nothingNew - listed
   const isEmpty = files === unrecognized
   const parts = listing(
-    isEmpty ? 'no conversation in any' : stored,
+    isEmpty ? 'no conversations found' : stored,
     nothingNew > 0 && messages > 0 && `${counted(nothingNew, 'file')} with nothing new`,
     failed,
     !isWhole && 'then the import ended',
@@ -264,9 +265,9 @@ function folderLines(
   const mark = isEmpty || !isWhole ? style.red('✗') : style.green('✓')
   const skipped = named.map((file) => `${file.path}: ${file.looks}`)
   return [
-    ...(unlisted > 0 ? [style.dim(`  and ${counted(unlisted, 'file')} more; --json lists all`)] : []),
+    ...(unlisted > 0 ? [style.dim(`  and ${counted(unlisted, 'more file')}; --json lists all`)] : []),
     `${mark} ${path}: ${style.bold(`${counted(files, 'file')}: ${parts}`)}`,
-    ...otherFiles(output, 'refused before, and unchanged since', filesBefore, namedBefore),
+    ...otherFiles(output, 'rejected before, and unchanged since', filesBefore, namedBefore),
     ...otherFiles(output, 'not recognized, and skipped', unrecognized, skipped),
   ]
 }
@@ -282,23 +283,15 @@ function otherFiles({ out, style }: Output, what: string, files: number, lines: 
   ]
 }
 
-const TITLES: { readonly [source in ImportReport['source']]: string } = {
-  undertext: 'histories of undertext',
-  'claude-code': 'a session of Claude Code',
-  pi: 'a session of pi',
-  cline: 'a task of Cline',
-  roo: 'a task of Roo Code',
-  chatgpt: 'an export of ChatGPT',
-  claude: 'an export of Claude',
-  openai: "a transcript of OpenAI's",
-  anthropic: "a transcript of Anthropic's",
-  messages: 'plain messages',
+/** A kind of file, for people. */
+function titleOf(source: ImportReport['source']): string {
+  return SOURCES.find(({ name }) => name === source)?.title ?? 'histories of undertext'
 }
 
 /** The outcome of a file's only conversation. */
 function conversationText(one: ImportedConversation, source: ImportReport['source']): string {
-  if (one.status === 'refused') return `refused ${refusalText(one, source)}`
-  return one.status === 'empty' ? 'no messages in it' : countsText(one, false)
+  if (one.status === 'refused') return `rejected ${refusalText(one, source)}`
+  return one.status === 'empty' ? 'no messages' : countsText(one, false)
 }
 
 function refusalText(
@@ -325,7 +318,7 @@ function countsText(
     brief ? what : what + where,
     existing > 0 && `${count(existing)} there already`,
     applied && (brief ? applied : `${applied} that can be undone`),
-    skipped > 0 && `${counted(skipped, 'bad place')} left out`,
+    skipped > 0 && `${counted(skipped, 'unreadable place')} skipped`,
   )
 }
 
@@ -336,7 +329,7 @@ function totalsText({ totals, dryRun }: ImportReport): string {
     messages === 0 ? 'nothing new' : `${counted(messages, 'message')} ${where}`,
     existing > 0 && `${count(existing)} there already`,
     compactionsApplied > 0 && `${counted(compactionsApplied, 'compaction')} that can be undone`,
-    refused > 0 && `${counted(refused, 'conversation')} refused`,
+    refused > 0 && `${counted(refused, 'conversation')} rejected`,
   )
 }
 
@@ -359,11 +352,11 @@ function conversationTable({ out, style }: Output, { conversations }: ImportRepo
       count(one.messages),
       one.existing === 0 ? '' : count(one.existing),
       applied + refused === 0 ? '' : listing(count(applied), refused > 0 && `${count(refused)} refused`),
-      one.why ?? (one.skipped > 0 ? `${counted(one.skipped, 'bad place')} left out` : ''),
+      one.why ?? (one.skipped > 0 ? `${counted(one.skipped, 'unreadable place')} skipped` : ''),
     ]
   })
   const left = conversations.length - rows.length
-  const more = left > 0 ? [style.dim(`and ${counted(left, 'conversation')} more; --json lists all`)] : []
+  const more = left > 0 ? [style.dim(`and ${counted(left, 'more conversation')}; --json lists all`)] : []
   return [...table(COLUMNS, rows, out, style), ...more]
 }
 
@@ -387,17 +380,17 @@ function remarks({ conversations, totals }: ImportReport, isWithin: boolean): st
   return [
     ...reasons.slice(0, LISTED_CONVERSATIONS).map(({ sessionId, why }) => `${sessionId}: ${why}`),
     ...problems.map((problem) => `${placeText(problem)}: ${problem.why}`),
-    ...moreLine(totals.problems - problems.length, 'bad place'),
+    ...moreLine(totals.problems - problems.length, 'unreadable place'),
     ...noteLines,
     ...(conversations.some(({ code }) => NAME_TAKEN.has(code))
-      ? ['--session gives it another name, and --prefix does so for several']
+      ? ['--session stores it under another id; --prefix does so for several']
       : []),
-    ...refusals.map(({ id, why }) => `compaction ${id} was not made: ${why}`),
+    ...refusals.map(({ id, why }) => `compaction ${id} wasn't imported: ${why}`),
   ]
 }
 
 function moreLine(left: number, name: string): string[] {
-  return left > 0 ? [`and ${counted(left, name)} more`] : []
+  return left > 0 ? [`and ${counted(left, `more ${name}`)}`] : []
 }
 
 /** A place of a file for people. */
@@ -407,5 +400,5 @@ export function placeText({ line, column, element }: Place): string {
     column !== undefined && `column ${column}`,
     element !== undefined && `element ${element}`,
   )
-  return place || 'somewhere'
+  return place || 'unknown place'
 }

@@ -28,14 +28,14 @@ export async function countingFor(store: Store, session?: string): Promise<Scope
 }
 
 /** The most characters of a name in a line, and the shares of an answer for an id and for any other name. */
-const MOST_UNITS = 400
+const MAX_NAME_LENGTH = 400
 const [ID_SHARE, NAME_SHARE] = [1 / 5, 1 / 15]
 
 /** Tokens for an answer's own words and field names. */
 export const FRAME_TOKENS = 150
 /** A cursor with more than this share of an answer is in the structured form only. */
 const CURSOR_SHARE = 1 / 8
-const LEAST_CURSOR = 60
+const MIN_CURSOR_TOKENS = 60
 
 /** Items of a list, and how an answer shows them. */
 type Listing<T> = {
@@ -79,7 +79,7 @@ export class Writer {
   }
 
   #cut(text: string, tokens: number): string {
-    const line = safeLine(text.length > MOST_UNITS ? `${headOf(text, MOST_UNITS)}…` : text)
+    const line = safeLine(text.length > MAX_NAME_LENGTH ? `${headOf(text, MAX_NAME_LENGTH)}…` : text)
     return this.truncated(line, tokens)
   }
 
@@ -129,7 +129,7 @@ export class Writer {
   /** The line that names the next page. */
   nextLine(cursor: string | undefined): string[] {
     if (cursor === undefined) return []
-    const most = Math.max(LEAST_CURSOR, this.maxTokens * CURSOR_SHARE)
+    const most = Math.max(MIN_CURSOR_TOKENS, this.maxTokens * CURSOR_SHARE)
     const named =
       this.scope.tokensOf(cursor) <= most ? `cursor ${JSON.stringify(cursor)}` : 'next_cursor as cursor'
     return [`More follows: call again with the same arguments and ${named}.`]
@@ -138,13 +138,10 @@ export class Writer {
 
 /** Returns the writer of an answer about a session, or about the store if there is no session. */
 export async function writerFor(
-  {
-    access: { store },
-    maxTokens,
-  }: { readonly access: { readonly store: Store }; readonly maxTokens: number },
+  { access, maxTokens }: { readonly access: { readonly store: Store }; readonly maxTokens: number },
   session?: string,
 ): Promise<Writer> {
-  return new Writer(await countingFor(store, session), maxTokens)
+  return new Writer(await countingFor(access.store, session), maxTokens)
 }
 
 function framedAnswer({ lead = [], body, trail = [] }: Parts): string {
@@ -184,7 +181,7 @@ export function itemsAfter<T>(
   const last = readCursor(z.string(), cursor)
   if (last === undefined) return items
   const at = items.findIndex((item) => placeOf(item) === last)
-  if (at === -1) throw invalid(`the cursor is of ${gone}; begin without a cursor`)
+  if (at === -1) throw invalid(`the cursor belongs to ${gone}; begin without a cursor`)
   return items.slice(at + 1)
 }
 

@@ -7,7 +7,7 @@ import { providerAndModel, STAGES } from '../../options.ts'
 import { count, counted, fromTo, listing, mediaText, reasoningText } from '../../output/figures.ts'
 import { safeLine } from '../../output/safe-text.ts'
 import { findCompaction, momentOf } from '../../references.ts'
-import { WHY_NOTHING } from '../compact/plan.ts'
+import { IDLE_REASONS } from '../compact/plan.ts'
 import { writerFor } from './answer.ts'
 import type { Importer } from './importer.ts'
 import {
@@ -78,21 +78,21 @@ const outcomeShape = {
 }
 
 /** The end of the sentence "Nothing to compact: …". */
-const COMPACTION_OFF = 'compaction and figures are off for this session (`enabled`)'
+const COMPACTION_OFF = 'compaction and figures are disabled for this session (`enabled`)'
 
 /** Stages of a run are few, but rounds may be many. */
-const MOST_STEPS = 20
+const MAX_STEPS = 20
 
 /** The facts of an answer about a compaction or its preview. `found` is null if the session couldn't be compacted at all. */
 function outcomeOf({ id, messageCount }: Session, found: CompactionPreview | CompactionResult | null) {
-  const whyNot = messageCount === 0 ? WHY_NOTHING.NO_MESSAGES : COMPACTION_OFF
+  const whyNot = messageCount === 0 ? IDLE_REASONS.NO_MESSAGES : COMPACTION_OFF
   if (found === null) return { ...NO_OUTCOME, sessionId: id, whyNot }
   const { compacted, reason } = found
   return {
     ...found,
     sessionId: id,
-    whyNot: compacted ? undefined : WHY_NOTHING[reason ?? 'NOTHING_TO_COMPACT'],
-    compactions: found.compactions.slice(0, MOST_STEPS).map((one) => ({ ...one, compactionId: one.id })),
+    whyNot: compacted ? undefined : IDLE_REASONS[reason ?? 'NOTHING_TO_COMPACT'],
+    compactions: found.compactions.slice(0, MAX_STEPS).map((one) => ({ ...one, compactionId: one.id })),
   }
 }
 
@@ -172,7 +172,7 @@ const revertedShape = z.strictObject({
   session_id: z.string(),
   changed: z.boolean(),
   compaction_ids: z.array(z.string()).describe('what was undone or redone'),
-  unchanged_ids: z.array(z.string()).describe('compactions of the run that were not undone or redone'),
+  unchanged_ids: z.array(z.string()).describe("compactions of the run that weren't undone or redone"),
   rows: z.int(),
   parts: z.int(),
   tokens: z.int().describe('tokens of the view afterwards'),
@@ -208,8 +208,8 @@ async function undoOrRedo(
   const data = {
     ...outcome,
     sessionId: id,
-    compactionIds: compactionIds.slice(0, MOST_STEPS),
-    unchangedIds: unchanged.slice(0, MOST_STEPS).map((one) => one.compactionId),
+    compactionIds: compactionIds.slice(0, MAX_STEPS),
+    unchangedIds: unchanged.slice(0, MAX_STEPS).map((one) => one.compactionId),
     tokens,
   }
   const done = verb === 'undoCompaction' ? 'Undone' : 'Redone'
@@ -331,7 +331,7 @@ export const CHANGING: readonly Tool[] = [
 ]
 
 /** Failures that an answer names. */
-const MOST_FAILURES = 10
+const MAX_FAILURES = 10
 
 export function importTranscripts(importer: Importer): Tool {
   return tool({
@@ -346,7 +346,7 @@ export function importTranscripts(importer: Importer): Tool {
     }),
     output: z.strictObject({
       files: z.int(),
-      unrecognized: z.int().describe('files of a folder that are not transcripts'),
+      unrecognized: z.int().describe("files of a folder that aren't transcripts"),
       sessions: z.int().describe('sessions that are new or have grown'),
       messages: z.int(),
       failures: z.array(z.strictObject({ path: z.string(), code: z.string(), message: z.string() })),
@@ -354,7 +354,7 @@ export function importTranscripts(importer: Importer): Tool {
     }),
     async run(call, { path }) {
       const { failures, ...done } = await importer.path(path, call.signal)
-      const named = failures.slice(0, MOST_FAILURES)
+      const named = failures.slice(0, MAX_FAILURES)
       const writer = await writerFor(call)
       const lead = `${counted(done.files, 'file')} read, ${count(done.unrecognized)} of them not transcripts: ${counted(done.messages, 'message')} in ${counted(done.sessions, 'session')} stored.`
       return {

@@ -80,7 +80,7 @@ export class Importer {
 
   async #allowed(path: string): Promise<string> {
     const real = await realpath(path).catch(() => {
-      throw new CliError('NOT_THERE', 'There is no such file or folder.', { hint: 'Give an absolute path.' })
+      throw new CliError('NOT_THERE', 'There is no such file or folder.', { hint: 'Pass an absolute path.' })
     })
     const folders = await Promise.all(this.#folders.map((folder) => realpath(folder).catch(() => folder)))
     if (folders.length === 0 || folders.some((folder) => isWithin(folder, real))) return real
@@ -116,7 +116,7 @@ export class Importer {
 }
 
 /** The places of a file that its import left out, for people. */
-export function leftOutOf(outcome: FileOutcome): string[] {
+function skippedPlaces(outcome: FileOutcome): string[] {
   if ('failure' in outcome) return []
   return outcome.report.conversations.flatMap(({ status, problems, notes }) => {
     const torn = notes.filter(({ kind }) => kind === 'torn')
@@ -235,7 +235,7 @@ export class FolderWatch {
     return this.#passes().catch((error: unknown) => {
       this.#once(
         '\nlook',
-        `${this.#folder} was not looked through (${errorName(error)}); it is tried again within a minute.`,
+        `${this.#folder} could not be scanned (${errorName(error)}); the next attempt follows within a minute.`,
       )
     })
   }
@@ -287,8 +287,8 @@ export class FolderWatch {
       } else {
         this.#repeated.delete(path)
         this.#report(failures, isFatal(outcome))
-        for (const place of leftOutOf(outcome))
-          this.#once(`${path}\n${place}`, `${outcome.path}: left out, ${place}`)
+        for (const place of skippedPlaces(outcome))
+          this.#once(`${path}\n${place}`, `${outcome.path}: skipped, ${place}`)
         // A failure that prevents every import is tried again at the next look.
         if (!isFatal(outcome)) this.#imported.set(path, state)
       }
@@ -301,7 +301,7 @@ export class FolderWatch {
     // Files of other kinds aren't transcripts.
     for (const { path, code, message } of failures)
       if (code !== 'FILE_UNRECOGNIZED')
-        this.#once(`${isFatal ? '' : path}\n${code}`, `${path} was not imported (${code}): ${message}`)
+        this.#once(`${isFatal ? '' : path}\n${code}`, `${path} wasn't imported (${code}): ${message}`)
   }
 
   #once(key: string, line: string): void {

@@ -55,7 +55,7 @@ const sessionShape = z.strictObject({
   model: z.string().nullable(),
   messages: z.int().describe('messages of the log, hidden ones included, without bookkeeping of an agent'),
   visible_rows: z.int().describe('rows of the view: what a model would be sent now'),
-  tokens: z.int().nullable().describe('tokens of the view; null when its tokenizer is not installed here'),
+  tokens: z.int().nullable().describe("tokens of the view; null when its tokenizer isn't installed here"),
   compactions_in_force: z.int(),
   created_at: time,
   updated_at: time,
@@ -125,7 +125,7 @@ const listSessions = tool({
       const one = await listed(store, session)
       sessions.push({ ...one, ...(one.title !== undefined && { title: shownTitle(one.title) }) })
     }
-    if (sessions.length === 0) return { data: { sessions }, text: 'No session matches.' }
+    if (sessions.length === 0) return { data: { sessions }, text: 'No sessions match.' }
     const writer = await writerFor(call)
     const { taken, next, text } = writer.page({
       items: sessions,
@@ -146,7 +146,7 @@ const breakdownShape = z
 
 const mediaUse = z
   .strictObject({ used: z.int(), limit: z.int().nullable() })
-  .describe('of the request, and the limit of the provider; null where it is unknown')
+  .describe('of the request, and the limit of the provider; null if it is unknown')
 
 const getStats = tool({
   name: 'get_stats',
@@ -237,7 +237,7 @@ const getStats = tool({
       stats === null
         ? [(point?.position ?? session.messageCount) === 0 ? 'It has no messages.' : FIGURES_OFF]
         : [
-            `${count(stats.estimatedInputTokens)} of ${count(stats.availableInputTokens)} available tokens, ${percent(stats.usageRatio)}; window of ${writer.name(stats.provider)}${stats.model === undefined ? '' : `/${writer.name(stats.model)}`}: ${count(stats.contextWindow.tokens)}${isAssumed(stats.contextWindow) ? ', assumed, because the window of this model is not known' : ''}.`,
+            `${count(stats.estimatedInputTokens)} of ${count(stats.availableInputTokens)} available tokens, ${percent(stats.usageRatio)}; window of ${writer.name(stats.provider)}${stats.model === undefined ? '' : `/${writer.name(stats.model)}`}: ${count(stats.contextWindow.tokens)}${isAssumed(stats.contextWindow) ? ', assumed, because the window of this model is unknown' : ''}.`,
             ...(stats.fixed.source === 'last-request'
               ? [`System prompt and tools: ${count(stats.fixed.tokens)} tokens, as in the last request.`]
               : []),
@@ -324,7 +324,7 @@ function pageOfView(writer: Writer, page: ViewPage) {
 }
 
 /** The fewest tokens that the text of a row gets. */
-const LEAST_ROW = 20
+const MIN_ROW_TOKENS = 20
 
 /** The rows of a page, the last one cut where it does not fit. A row of its own always gets some room. */
 function rowsOf(
@@ -337,7 +337,7 @@ function rowsOf(
   const first = place === undefined ? 0 : view.findIndex((row) => digest(row.id) === place)
   if (first === -1 || (character > 0 && rowText(view[first]!).text.length !== length))
     throw invalid(
-      'the cursor is of another session or moment, or its row is no longer in the view as it was; begin without a cursor',
+      'the cursor belongs to another session or moment, or its row has changed; begin without a cursor',
     )
   const rows: ViewRow[] = []
   let left = maxTokens
@@ -350,7 +350,7 @@ function rowsOf(
     const heading = scope.tokensOf(rowHeading(shown, writer))
     const { text: _, cut, ...fields } = shaped(viewRowShape, shown)
     const room = left - Math.max(heading, scope.tokensOf(JSON.stringify(fields)))
-    const text = cutTo(scope, rest, Math.max(room, LEAST_ROW))
+    const text = cutTo(scope, rest, Math.max(room, MIN_ROW_TOKENS))
     const isCut = text.length < rest.length
     if (rows.length > 0 && (room <= 0 || (isCut && room < maxTokens / 4)))
       return { rows, next: encodeCursor([digest(row.id), from, whole.length]) }
@@ -408,7 +408,7 @@ const compactionShape = z.strictObject({
 })
 
 /** Ids of one list that an answer names. */
-const MOST_IDS = 20
+const MAX_IDS = 20
 
 const listCompactions = tool({
   name: 'list_compactions',
@@ -434,9 +434,9 @@ const listCompactions = tool({
       ...compaction,
       compactionId: compaction.id,
       stage: typeof compaction.params.stage === 'string' ? compaction.params.stage : null,
-      insertedIds: compaction.insertedIds.slice(0, MOST_IDS),
+      insertedIds: compaction.insertedIds.slice(0, MAX_IDS),
       costUsd: compaction.cost,
-      dependents: dependents.slice(0, MOST_IDS),
+      dependents: dependents.slice(0, MAX_IDS),
     })
     const writer = await writerFor(call, id)
     const { taken, next, text } = writer.page({
@@ -499,7 +499,7 @@ const diffViews = tool({
     const [first, compared] = readCursor(diffCursor, given.cursor) ?? [0, digest]
     if (compared !== digest)
       throw invalid(
-        'the cursor is of other moments, or the session was changed since the page before; begin without a cursor',
+        'the cursor belongs to other moments, or the session has changed since the previous page; begin without a cursor',
       )
     const writer = await writerFor(call, id)
     const { taken, next, text } = writer.page({
@@ -509,7 +509,7 @@ const diffViews = tool({
       items: diff.changes.slice(first).map(({ parts = [], ...change }) => ({
         ...change,
         messageId: change.id,
-        parts: parts.slice(0, MOST_IDS),
+        parts: parts.slice(0, MAX_IDS),
       })),
       dataOf: (one) => shaped(changeShape, one),
       lineOf: ({ change, position, kind, role, messageId, compactionId: by }) =>

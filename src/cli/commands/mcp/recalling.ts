@@ -23,7 +23,7 @@ const pieceShape = z.strictObject({
   anchor: z.int().describe('the position; of a summary, the last position that it covers'),
   role: z.enum(['system', 'user', 'assistant', 'tool']),
   created_at: time,
-  tools: z.array(z.string()).describe('tools that it calls or holds a result of, the first 20'),
+  tools: z.array(z.string()).describe('the first 20 tools that it calls or contains a result of'),
   hidden_by: z.string().nullable().describe('the compaction that hides it from the view'),
   replaced_by: z
     .array(z.string())
@@ -33,7 +33,7 @@ const pieceShape = z.strictObject({
   cursor: z.string().nullable().describe('a cursor of open_history for the rest of its text'),
 })
 /** The most names of one list in the structured form. */
-const MOST_NAMES = 20
+const MAX_NAMES = 20
 
 const foundShape = z.strictObject({
   messages: z.array(pieceShape),
@@ -44,8 +44,8 @@ const foundShape = z.strictObject({
 function foundOf({ pieces, cursor, previous }: RecallAnswer) {
   const messages = pieces.map(({ tools = [], replacedBy = [], ...piece }) => ({
     ...piece,
-    tools: tools.slice(0, MOST_NAMES),
-    replacedBy: replacedBy.slice(0, MOST_NAMES),
+    tools: tools.slice(0, MAX_NAMES),
+    replacedBy: replacedBy.slice(0, MAX_NAMES),
   }))
   return { messages, nextCursor: cursor, previousCursor: previous }
 }
@@ -78,7 +78,7 @@ const NAMES: Names = {
 }
 
 /** Asks a recall tool. Throws its problem, which is a sentence for the client. */
-async function asked<S extends z.ZodType>(
+async function ask<S extends z.ZodType>(
   { access, maxTokens }: Call,
   scope: RecallScope,
   ask: Ask<S>,
@@ -88,6 +88,15 @@ async function asked<S extends z.ZodType>(
   const answer = await answered(access.store, scope, ask, input, { maxTokens }, NAMES)
   if (answer.problem !== undefined) throw new Problem(answer.problem, answer.text)
   return { data: data(answer), text: answer.text }
+}
+
+/** Asks a recall tool about one session. */
+async function askSession<S extends z.ZodType>(
+  call: Call,
+  tool: Ask<S>,
+  { sessionId: session, ...given }: { readonly sessionId: string },
+): Promise<Answer> {
+  return ask(call, await scopeAt(call.access, session), tool, { ...given, session } as z.input<S>, foundOf)
 }
 
 const wordlessShape = {
@@ -107,11 +116,11 @@ const searchHistory = tool({
     cursor: searchInput.shape.cursor,
   }),
   output: foundShape.safeExtend({
-    complete: z.boolean().describe('false when rows that are not in the index were not searched'),
+    complete: z.boolean().describe("false when rows that aren't in the index weren't searched"),
     ...wordlessShape,
   }),
   run: (call, { sessionId: session, ...given }) =>
-    asked(call, scopeOf(call.access), SEARCH, { ...given, session }, (answer) => ({
+    ask(call, scopeOf(call.access), SEARCH, { ...given, session }, (answer) => ({
       ...answer,
       ...foundOf(answer),
       complete: answer.complete !== false,
@@ -133,10 +142,7 @@ const readHistory = tool({
     cursor: readInput.shape.cursor,
   }),
   output: foundShape,
-  async run(call, { sessionId: session, ...given }) {
-    const scope = await scopeAt(call.access, session)
-    return asked(call, scope, READ, { ...given, session }, foundOf)
-  },
+  run: (call, given) => askSession(call, READ, given),
 })
 
 const openHistory = tool({
@@ -154,10 +160,7 @@ const openHistory = tool({
     cursor: openInput.shape.cursor,
   }),
   output: foundShape,
-  async run(call, { sessionId: session, ...given }) {
-    const scope = await scopeAt(call.access, session)
-    return asked(call, scope, OPEN, { ...given, session }, foundOf)
-  },
+  run: (call, given) => askSession(call, OPEN, given),
 })
 
 /** The session or the owner of the notes. */
@@ -170,7 +173,7 @@ const noteInput = {
  * Asks for notes of the session or the owner that a call names; without both, of the owner that the server is restricted to. Throws
  * `SESSION_NOT_FOUND`, `INVALID_INPUT`.
  */
-async function askedOfNotes(
+async function askNotes(
   call: Call,
   {
     sessionId: session,
@@ -181,13 +184,13 @@ async function askedOfNotes(
   >,
   data: (answer: RecallAnswer) => object,
 ): Promise<Answer> {
-  if (session !== undefined && owner !== undefined) throw invalid('name a session_id or an owner, not both')
+  if (session !== undefined && owner !== undefined) throw invalid('pass session_id or owner, not both')
   const whose = session === undefined ? call.access.ownerNamed(owner) : undefined
   if (session === undefined && whose === undefined)
-    throw invalid('whose notes? name a session_id or an owner')
+    throw invalid('pass session_id or owner to select the notes')
   const scope =
     session === undefined ? { owner: whose! } : { session: (await call.access.session(session)).id }
-  return asked(call, scope, NOTES, given, data)
+  return ask(call, scope, NOTES, given, data)
 }
 
 const noteShape = z.strictObject({
@@ -216,7 +219,7 @@ const recallNotes = tool({
   }),
   output: z.strictObject({ notes: z.array(noteShape), next_cursor: nextCursor, ...wordlessShape }),
   run: (call, given) =>
-    askedOfNotes(call, { ...given, action: 'recall' }, ({ notes = [], cursor, noWords, leftOut }) => ({
+    askNotes(call, { ...given, action: 'recall' }, ({ notes = [], cursor, noWords, leftOut }) => ({
       notes: notes.map(({ id, ...note }) => ({ noteId: id, ...note })),
       ...{ nextCursor: cursor, noWords, leftOut },
     })),
@@ -226,7 +229,7 @@ const rememberNote = tool({
   name: 'remember_note',
   title: 'Remember a note',
   description:
-    'Stores a short note apart from the conversations: a preference, a decision, a fact. One with the key of another note replaces it.',
+    'Stores a short note apart from the conversations: a preference, a decision, a fact. A note with the key of an existing note replaces it.',
   permission: 'note',
   input: z.strictObject({
     ...noteInput,
@@ -235,7 +238,7 @@ const rememberNote = tool({
   }),
   output: z.strictObject({ remembered: z.literal(true), note_id: z.string() }),
   run: (call, given) =>
-    askedOfNotes(call, { ...given, action: 'remember' }, ({ notes = [] }) => ({
+    askNotes(call, { ...given, action: 'remember' }, ({ notes = [] }) => ({
       remembered: true,
       noteId: notes[0]!.id,
     })),
@@ -248,7 +251,7 @@ const forgetNote = tool({
   permission: 'note',
   input: z.strictObject({ ...noteInput, note_id: nameSchema }),
   output: z.strictObject({ forgotten: z.literal(true) }),
-  run: (call, given) => askedOfNotes(call, { ...given, action: 'forget' }, () => ({ forgotten: true })),
+  run: (call, given) => askNotes(call, { ...given, action: 'forget' }, () => ({ forgotten: true })),
 })
 
 export const RECALLING: readonly Tool[] = [

@@ -3,6 +3,7 @@ import { invalid, UndertextError } from '../../../core/errors.ts'
 import type { Session } from '../../../storage/storage.ts'
 import type { Store } from '../../../store/store.ts'
 import type { PERMISSIONS } from '../../options.ts'
+import { MOMENT_FORMS } from '../../references.ts'
 import { type Answer, timeText } from './answer.ts'
 
 /*
@@ -34,7 +35,7 @@ export class Access {
    */
   ownerNamed(owner: string | undefined): string | undefined {
     if (this.owner !== undefined && owner !== undefined && owner !== this.owner)
-      throw invalid('this server shows one owner only; omit owner')
+      throw invalid('this server is restricted to one owner; omit owner')
     return owner ?? this.owner
   }
 
@@ -127,11 +128,7 @@ export const nextCursor = z
   .string()
   .optional()
   .describe('present when more follows: pass it as cursor, with the same other arguments')
-export const moment = z
-  .string()
-  .describe(
-    'a moment of the session: now, message:ID, before:ID, position:12, before-position:12, audit:7, time:2026-01-31T10:00:00Z, compaction:ID, before-compaction:ID or request:ID',
-  )
+export const moment = z.string().describe(`a moment of the session, one of ${MOMENT_FORMS}`)
 export const compactionId = z
   .string()
   .min(1)
@@ -143,4 +140,4 @@ export const pointShape = z
 export const momentPoint = pointShape.optional()
 
 /** Why a session with messages has no figures. */
-export const FIGURES_OFF = 'Figures are off for this session (`enabled`).'
+export const FIGURES_OFF = 'Figures are disabled for this session (`enabled`).'

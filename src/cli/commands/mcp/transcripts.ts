@@ -27,12 +27,12 @@ const PREFIX = 'undertext://sessions/'
 const TEMPLATE = `${PREFIX}{session_id}{?offset,digest}`
 const MARKDOWN = 'text/markdown'
 /** A longer encoded id is not repeated in the link to the next page. */
-const LONGEST_ID = 200
+const MAX_ID_LENGTH = 200
 /** Sessions of one page of the list. */
 const PAGE = 100
 
 /** Characters of a name in the list. */
-const MOST_UNITS = 400
+const MAX_NAME_LENGTH = 400
 
 const listCursor = z.tuple([z.boolean(), sessionPlace.nullable()])
 
@@ -41,7 +41,7 @@ export function addTranscripts({ server }: McpServer, access: Access, maxTokens:
   const bounds = { store: access.store, maxTokens }
   server.registerCapabilities({ resources: { listChanged: true } })
   server.setRequestHandler('resources/list', ({ params }) =>
-    reported(bounds, params?.cursor ?? 'the list', () => listPage(access, params?.cursor)),
+    reporting(bounds, params?.cursor ?? 'the list', () => listPage(access, params?.cursor)),
   )
   server.setRequestHandler('resources/templates/list', () => ({
     resourceTemplates: [
@@ -56,7 +56,7 @@ export function addTranscripts({ server }: McpServer, access: Access, maxTokens:
     ],
   }))
   server.setRequestHandler('resources/read', ({ params: { uri } }) =>
-    reported(bounds, uri, async () => ({
+    reporting(bounds, uri, async () => ({
       contents: [{ uri, mimeType: MARKDOWN, text: await readPage(access, uri, maxTokens) }],
     })),
   )
@@ -96,7 +96,7 @@ async function resourceOf(store: Store, { id, title, updatedAt, archivedAt }: Se
   const { messages } = (await store.sessions.get(id, { counts: true })).counts
   return {
     uri: PREFIX + encodeURIComponent(id),
-    name: safeLine(headOf(id, MOST_UNITS)),
+    name: safeLine(headOf(id, MAX_NAME_LENGTH)),
     ...(title !== undefined && { title: safeLine(shownTitle(title)) }),
     description: `${counted(messages, 'message')}${archivedAt === undefined ? '' : ', archived'}`,
     mimeType: MARKDOWN,
@@ -126,7 +126,7 @@ async function readPage(access: Access, uri: string, maxTokens: number): Promise
     }
   }
   if (before !== undefined && (at < offset || digest(passed.copy()) !== before))
-    throw invalid(`the session was changed since the page before; begin again with ${address}`)
+    throw invalid(`the session has changed since the previous page; start again at ${address}`)
   const scope = await countingFor(access.store, id)
   const { estimator, provider } = scope
   for (let room = maxTokens; ; ) {
@@ -136,7 +136,7 @@ async function readPage(access: Access, uri: string, maxTokens: number): Promise
     const whole =
       isWhole && shown.length === text.length
         ? framed(shown)
-        : `${framed(shown)}\nThe transcript continues: read ${address.length > LONGEST_ID ? `the address of the session with ${query}` : address + query}`
+        : `${framed(shown)}\nThe transcript continues: read ${address.length > MAX_ID_LENGTH ? `the address of the session with ${query}` : address + query}`
     const over = scope.tokensOf(whole) - maxTokens
     if (over <= 0 || page === '') return whole
     room = Math.min(room, scope.tokensOf(shown)) - over
@@ -159,7 +159,7 @@ function decoded(name: string, uri: string): string {
 type Bounds = { readonly store: Store; readonly maxTokens: number }
 
 /** Runs a request; a failure becomes an error of the protocol without text of a conversation. */
-async function reported<T>(bounds: Bounds, uri: string, work: () => Promise<T>): Promise<T> {
+async function reporting<T>(bounds: Bounds, uri: string, work: () => Promise<T>): Promise<T> {
   try {
     return await work()
   } catch (error) {

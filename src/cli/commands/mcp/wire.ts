@@ -53,7 +53,7 @@ export class Wire implements Transport {
       // An incomplete message at the end of the input is ignored; a complete one needs no line break.
       if (!line.ended && !('text' in line && isJson(line.text))) return
       if ('text' in line) await this.#receive(line.text)
-      else await this.#refuse(INVALID_REQUEST, `The message cannot be read: ${line.problem}.`)
+      else await this.#reject(INVALID_REQUEST, `The message can't be read: ${line.problem}.`)
     }
   }
 
@@ -62,7 +62,7 @@ export class Wire implements Transport {
     try {
       value = JSON.parse(text)
     } catch {
-      return this.#refuse(PARSE_ERROR, 'The message is not JSON.')
+      return this.#reject(PARSE_ERROR, "The message isn't JSON.")
     }
     let message: JSONRPCMessage
     try {
@@ -70,9 +70,9 @@ export class Wire implements Transport {
     } catch {
       const { id } = (value ?? {}) as { readonly id?: unknown }
       const known = typeof id === 'string' || typeof id === 'number' ? id : null
-      return this.#refuse(
+      return this.#reject(
         INVALID_REQUEST,
-        'The message is not a request, notification or response of JSON-RPC 2.0.',
+        "The message isn't a request, notification or response of JSON-RPC 2.0.",
         known,
       )
     }
@@ -85,7 +85,7 @@ export class Wire implements Transport {
     this.onmessage?.(message)
   }
 
-  async #refuse(code: number, message: string, id: RequestId | null = null): Promise<void> {
+  async #reject(code: number, message: string, id: RequestId | null = null): Promise<void> {
     await this.#write(`${JSON.stringify({ jsonrpc: '2.0', id, error: { code, message } })}\n`)
   }
 

@@ -27,7 +27,7 @@ export type ToolOutputLimits = {
 export type PartPreview = Pick<PlannedReplacement, 'part' | 'text' | 'saved'>
 
 /** Shorter outputs are never previewed, because a notice would hardly be shorter. UTF-16 units. */
-export const SHORTEST_PREVIEWED = 200
+export const MIN_PREVIEWED_LENGTH = 200
 
 /**
  * The minimum share of an output that a preview must save, by the session's estimator. An output that a tool already cut to the same
@@ -77,7 +77,7 @@ function isLarge(
   output: string,
   { maxBytes, maxLines }: Pick<ToolOutputLimits, 'maxBytes' | 'maxLines'>,
 ): boolean {
-  if (output.length <= SHORTEST_PREVIEWED) return false
+  if (output.length <= MIN_PREVIEWED_LENGTH) return false
   // Each UTF-16 unit takes one to three bytes.
   if (output.length > maxBytes || (output.length * 3 > maxBytes && byteLength(output) > maxBytes)) return true
   return output.length >= maxLines && (maxLines === 0 || endOfLines(output, maxLines) < output.length)

@@ -20,7 +20,7 @@ const DEFAULT_PREVIEW_HEAD_RATIO = 0.25
 const DEFAULT_RETRIEVAL_TOOL = 'retrieve_context'
 
 /** A cut moves to a line break if that keeps more than this share of the room. */
-const LEAST_SHARE = 0.5
+const MIN_KEPT_SHARE = 0.5
 
 const ratio = z.number().min(0).max(1)
 const optionsSchema = z
@@ -38,7 +38,7 @@ const optionsSchema = z
   })
   .refine(
     ({ headRatio = 0, tailRatio = 0 }) => headRatio + tailRatio <= 1 + 1e-9,
-    'headRatio and tailRatio must not be more than 1 together',
+    'headRatio and tailRatio must not add up to more than 1',
   )
   .optional()
 /** Options of `previewToolOutput`. */
@@ -70,7 +70,7 @@ export function generateToolOutputPreview(
   output: string,
   options?: ToolOutputPreviewOptions,
 ): ToolOutputPreview {
-  if (typeof output !== 'string') throw invalid('generateToolOutputPreview: output must be a text')
+  if (typeof output !== 'string') throw invalid('generateToolOutputPreview: output must be a string')
   const limits = limitsOf(check(optionsSchema, options, 'generateToolOutputPreview'))
   return previewWithin(output, limits, noticesFor(limits.retrieveWith))
 }
@@ -145,14 +145,14 @@ function findEnds(
 function endOfHead(output: string, maxBytes: number, maxLines: number): number {
   const longest = Math.min(headWithin(output, maxBytes), endOfLines(output, maxLines))
   const line = output.lastIndexOf('\n', longest)
-  return line > longest * LEAST_SHARE ? line : characterStart(output, longest)
+  return line > longest * MIN_KEPT_SHARE ? line : characterStart(output, longest)
 }
 
 function startOfTail(output: string, maxBytes: number, maxLines: number): number {
   const longest = Math.max(tailWithin(output, maxBytes), startOfLines(output, maxLines))
   if (longest === 0 || output.charAt(longest - 1) === '\n') return longest
   const line = output.indexOf('\n', longest)
-  const isNear = line !== -1 && line + 1 - longest < (output.length - longest) * LEAST_SHARE
+  const isNear = line !== -1 && line + 1 - longest < (output.length - longest) * MIN_KEPT_SHARE
   return isNear ? line + 1 : characterEnd(output, longest)
 }
 

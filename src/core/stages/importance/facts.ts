@@ -57,15 +57,15 @@ const PLAIN = /^[A-Za-z][a-z]*$/
 const LETTER = new RegExp(`[${LETTERS}]`)
 const LETTER_OR_DIGIT = new RegExp(`[${LETTERS}0-9]`)
 /** A digit, a joint before a letter (`_`, `$`, `@`, `.`), or a change of case. */
-const TELLING = new RegExp(`[0-9]|[_$@.][${LETTERS}]|[a-z${BEYOND_ASCII}][A-Z]`)
+const NAME_SIGN = new RegExp(`[0-9]|[_$@.][${LETTERS}]|[a-z${BEYOND_ASCII}][A-Z]`)
 const JOINT = /^[_$@.]/
 const TWO_HYPHENS = /-[^-]+-/
 
 /** The most names taken from one text: a listing has thousands, and each alone means little. */
-const MOST_NAMES = 100
+const MAX_NAMES = 100
 /** The shortest and longest name, in characters. */
-const LEAST_LENGTH = 4
-const MOST_LENGTH = 120
+const MIN_NAME_LENGTH = 4
+const MAX_NAME_LENGTH = 120
 
 /**
  * Adds the distinctive names in a text to a set, in lower case: `snake_case`, `camelCase`, `a.b`, `id42`, `a-long-id`. Plain words and
@@ -73,7 +73,7 @@ const MOST_LENGTH = 120
  * word, by the whole path. Takes linear time.
  */
 export function addNames(text: string, names: Set<string>): void {
-  const most = names.size + MOST_NAMES
+  const most = names.size + MAX_NAMES
   for (const run of excerpt(text).match(RUN) ?? []) {
     const name = nameIn(run)
     if (name === undefined) continue
@@ -89,14 +89,14 @@ function nameIn(run: string): string | undefined {
   const step = run.slice(at)
   // Hyphens before a word are not part of it.
   const word = at === 0 ? step.replace(/^-+/, '') : step
-  const isTelling = LETTER.test(step) && (TELLING.test(step) || TWO_HYPHENS.test(word))
-  if (!isTelling && run.split(/[/\\]/, 3).length < 3) return undefined
-  const first = isTelling ? at : 0
+  const isName = LETTER.test(step) && (NAME_SIGN.test(step) || TWO_HYPHENS.test(word))
+  if (!isName && run.split(/[/\\]/, 3).length < 3) return undefined
+  const first = isName ? at : 0
   const from = first === 0 && JOINT.test(run) ? 0 : first + run.slice(first).search(LETTER_OR_DIGIT)
   let end = run.length
   while (end > from && !LETTER_OR_DIGIT.test(run[end - 1]!)) end -= 1
   const length = end - from
-  return length < LEAST_LENGTH || length > MOST_LENGTH ? undefined : run.slice(from, end).toLowerCase()
+  return length < MIN_NAME_LENGTH || length > MAX_NAME_LENGTH ? undefined : run.slice(from, end).toLowerCase()
 }
 
 /** The facts about one row, independent of its neighbors. */
@@ -225,24 +225,24 @@ function textOfOutput(output: ToolResultOutput): string {
 }
 
 /** The most characters and values that are read from a JSON value. */
-const MOST_CHARACTERS = 6_000
-const MOST_VALUES = 500
+const MAX_JSON_CHARACTERS = 6_000
+const MAX_JSON_VALUES = 500
 
 /** Returns the texts in a JSON value, in order, without its keys; for a large value only the first. */
 function textsOf(value: Json | undefined): string {
   if (typeof value === 'string') return value
   const texts: string[] = []
   const open: (Json | undefined)[] = [value]
-  let room = MOST_CHARACTERS
-  for (let seen = 0; open.length > 0 && seen < MOST_VALUES && room > 0; seen++) {
+  let room = MAX_JSON_CHARACTERS
+  for (let seen = 0; open.length > 0 && seen < MAX_JSON_VALUES && room > 0; seen++) {
     const next = open.pop()
     if (typeof next === 'string') {
       texts.push(headOf(next, room))
       room -= next.length
     } else if (typeof next === 'object' && next !== null) {
       const inner: readonly (Json | undefined)[] = Array.isArray(next)
-        ? (next as readonly Json[]).slice(0, MOST_VALUES)
-        : Object.values(next).slice(0, MOST_VALUES)
+        ? (next as readonly Json[]).slice(0, MAX_JSON_VALUES)
+        : Object.values(next).slice(0, MAX_JSON_VALUES)
       for (let at = inner.length - 1; at >= 0; at--) open.push(inner[at])
     }
   }

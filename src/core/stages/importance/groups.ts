@@ -98,7 +98,7 @@ export function lowestFirst(
 }
 
 /** The most later reads of a file with which an earlier read is compared. */
-const MOST_LATER_READS = 8
+const MAX_LATER_READS = 8
 
 /** Returns the rows with failed results, and the signals of the calls of a group. */
 function callFacts(view: View, facts: readonly RowFacts[]) {
@@ -146,7 +146,7 @@ function repeatedReads(
       const file = `${normalizePath(call.path)}\n${call.variant ?? ''}`
       const known = later.get(file) ?? []
       if (known.some((read) => coversRange(read, range))) repeated.add(`${index}:${call.part}`)
-      else if (succeeded(`${index}:${call.part}`) && known.length < MOST_LATER_READS)
+      else if (succeeded(`${index}:${call.part}`) && known.length < MAX_LATER_READS)
         later.set(file, [...known, range])
     }
   }
@@ -178,7 +178,7 @@ const ROLE_ORDER: readonly GroupRole[] = [
 ]
 
 /** The most later groups that are counted as references to a group. */
-const MOST_REFERENCES = 3
+const MAX_REFERENCES = 3
 
 /** Returns the groups of a view in order, with their signals. Takes time linear in the size of the contents read. */
 export function groupsOf(view: View, contentOf: (row: ViewRow) => readonly Part[]): Group[] {
@@ -296,9 +296,9 @@ function referencesTo(own: readonly RowFacts[], citing: ReadonlyMap<string, numb
   for (const { names, mentions } of own) {
     for (const name of names) most = Math.max(most, citing.get(name) ?? 0)
     for (const name of mentions) most = Math.max(most, citing.get(name) ?? 0)
-    if (most >= MOST_REFERENCES) return MOST_REFERENCES
+    if (most >= MAX_REFERENCES) return MAX_REFERENCES
   }
-  return Math.min(MOST_REFERENCES, most)
+  return Math.min(MAX_REFERENCES, most)
 }
 
 function cite(own: readonly RowFacts[], citing: Map<string, number>): void {

@@ -169,7 +169,7 @@ const UNITS_PER_TOKEN = 16
 /** The unit of the scan: 256ths of a token. */
 const PER_UNIT = 256 / UNITS_PER_TOKEN
 /** The maximum cost of a unit: four tokens. */
-const MOST = 1_024
+const MAX_UNIT_COST = 1_024
 
 /** The starts of the classes beyond ASCII, roughly one per script; each ends where the next begins. */
 const CLASS_STARTS = [
@@ -193,7 +193,7 @@ for (const [index, start] of CLASS_STARTS.entries()) classes.fill(CONTROL + 1 + 
 
 /** The value of each sign of the tables, in 256ths of a token. */
 const costs: ReadonlyMap<string, number> = new Map(
-  Array.from(LEVELS, (sign, level) => [sign, Math.round(MOST * (level / (LEVELS.length - 1)) ** 2)]),
+  Array.from(LEVELS, (sign, level) => [sign, Math.round(MAX_UNIT_COST * (level / (LEVELS.length - 1)) ** 2)]),
 )
 
 /** Costs by 128 × the previous class + the class, in 256ths of a token. */
@@ -207,9 +207,9 @@ runCosts.set(decode(RUN_COSTS), 1)
  * measured on sentences in each script, without spaces, in 256ths of a token.
  */
 /** A class that the tables don't use: scripts with about two tokens per character. */
-const SCARCE = 127
+const RARE_CLASS = 127
 /** Yi, Vai, Javanese and neighboring blocks: nearly one token per byte. */
-const SCARCEST = classes[0xa000] as number
+const RAREST_CLASS = classes[0xa000] as number
 const ORIYA = classes[0xb00] as number
 const UNFITTED: readonly (readonly [
   own: number,
@@ -219,7 +219,7 @@ const UNFITTED: readonly (readonly [
   [ORIYA, 256, [[0xb00, 0xb80]]],
   // Syriac, Thaana, N'Ko and Samaritan; Lao and Tibetan; Ethiopic.
   [
-    SCARCE,
+    RARE_CLASS,
     512,
     [
       [0x700, 0x750],
@@ -230,7 +230,7 @@ const UNFITTED: readonly (readonly [
   ],
   // Cherokee, Canadian syllables, runes, scripts of the Philippines; Mongolian to Ol Chiki.
   [
-    SCARCEST,
+    RAREST_CLASS,
     700,
     [
       [0x13a0, 0x1780],
@@ -238,8 +238,9 @@ const UNFITTED: readonly (readonly [
     ],
   ],
 ]
-const LIKE = classes[0x1000] as number
-for (let own = 0; own < 128; own++) pairCosts[(SCARCE << 7) | own] = pairCosts[(LIKE << 7) | own] as number
+const SIMILAR_CLASS = classes[0x1000] as number
+for (let own = 0; own < 128; own++)
+  pairCosts[(RARE_CLASS << 7) | own] = pairCosts[(SIMILAR_CLASS << 7) | own] as number
 for (const [own, cost, blocks] of UNFITTED) {
   for (const [from, to] of blocks) classes.fill(own, from, to)
   for (let before = 0; before < 128; before++) pairCosts[(before << 7) | own] = cost
@@ -251,13 +252,13 @@ function decode(signs = ''): number[] {
 }
 
 /** The length of the beginning of a text that is read whole, in units. */
-const WHOLE = 1_024
+const WHOLE_UNITS = 1_024
 /** The length of a block. A quarter of the rest of a text is read: the first units of each block. */
-const BLOCK = 1_024
-const LOOKED_AT = 256
+const BLOCK_UNITS = 1_024
+const SAMPLE_UNITS = 256
 
 /** A buffer for the units that are read: reading a typed array takes half the time of `charCodeAt`. */
-const units = new Uint16Array(WHOLE)
+const units = new Uint16Array(WHOLE_UNITS)
 const bytes = Buffer.from(units.buffer)
 
 /**
@@ -267,10 +268,10 @@ const bytes = Buffer.from(units.buffer)
 function measureCalibrated(text: string): number {
   const { length } = text
   if (length === 0) return 0
-  let cost = scan(text, 0, Math.min(length, WHOLE))
-  for (let from = WHOLE; from < length; from += BLOCK) {
-    const inBlock = Math.min(BLOCK, length - from)
-    const count = Math.min(LOOKED_AT, inBlock)
+  let cost = scan(text, 0, Math.min(length, WHOLE_UNITS))
+  for (let from = WHOLE_UNITS; from < length; from += BLOCK_UNITS) {
+    const inBlock = Math.min(BLOCK_UNITS, length - from)
+    const count = Math.min(SAMPLE_UNITS, inBlock)
     cost += scan(text, from, count) * (inBlock / count)
   }
   return Math.max(1, Math.round(cost / PER_UNIT))

@@ -95,7 +95,7 @@ export function estimateNcaTokens(message: NcaMessage, options: NcaOptions = {})
 
 /** Returns the tokens of a list: the sum over its messages. */
 export function estimateNcaMessages(messages: readonly NcaMessage[], options: NcaOptions = {}): number {
-  if (!Array.isArray(messages)) throw invalid('estimateNcaMessages: messages must be a list')
+  if (!Array.isArray(messages)) throw invalid('estimateNcaMessages: messages must be an array')
   return (messages as readonly NcaMessage[]).reduce(
     (sum, message) => sum + estimateNcaTokens(message, options),
     0,

@@ -37,7 +37,7 @@ const WINDOW = 1_024
  * The minimum share of code signs in code. Of 100 windows, it recognizes 82 to 98 as code in source files, and 0 to 9 in translated
  * manuals and messages.
  */
-const LEAST_SHARE = 0.04
+const MIN_CODE_SHARE = 0.04
 
 /** Signs that are rare in prose. */
 const signs = new Uint8Array(128)
@@ -65,7 +65,7 @@ export function looksLikeCode(text: string): boolean {
         before = unit
       }
     }
-    return seen > 0 && found / seen >= LEAST_SHARE
+    return seen > 0 && found / seen >= MIN_CODE_SHARE
   })
 }
 
@@ -164,7 +164,7 @@ export function estimateTokens(
   isCode: boolean | 'auto' = false,
   options: z.input<typeof tokenOptionsSchema> = USUAL,
 ): number {
-  if (typeof text !== 'string') throw invalid('estimateTokens: text must be a text')
+  if (typeof text !== 'string') throw invalid('estimateTokens: text must be a string')
   // The common call avoids zod.
   const { marginMode } =
     options === USUAL ? SEED_MARGIN : check(tokenOptionsSchema, options, 'estimateTokens')

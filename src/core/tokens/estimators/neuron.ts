@@ -51,7 +51,7 @@ export type NeuronTool = {
 export function createTokenCounter(options: TokenCounterOptions = {}): TokenCounter {
   const { charsPerToken, unit } = check(counterSchema, options, 'createTokenCounter')
   const estimateText = (text: string): number => {
-    if (typeof text !== 'string') throw invalid('estimateText: text must be a text')
+    if (typeof text !== 'string') throw invalid('estimateText: text must be a string')
     return Math.ceil(lengthIn(text, unit) / charsPerToken)
   }
   const ofJson = (value: unknown): number => {
@@ -98,7 +98,7 @@ export function createTokenCounter(options: TokenCounterOptions = {}): TokenCoun
       return tokens
     },
     estimateTools(tools) {
-      if (!Array.isArray(tools)) throw invalid('estimateTools: tools must be a list')
+      if (!Array.isArray(tools)) throw invalid('estimateTools: tools must be an array')
       return (tools as readonly NeuronTool[]).reduce(
         (sum, tool) => sum + ofField(tool.name) + ofField(tool.description) + ofJson(tool.input_schema),
         0,

@@ -85,7 +85,7 @@ export type PromptfleetMessage = {
 
 /** Returns the tokens of a text: bytes of ASCII / 4 + other UTF-8 bytes / 3, together rounded up. Throws `INVALID_INPUT`. */
 export function estimatePromptfleetTokens(text: string): number {
-  if (typeof text !== 'string') throw invalid('estimatePromptfleetTokens: text must be a text')
+  if (typeof text !== 'string') throw invalid('estimatePromptfleetTokens: text must be a string')
   return measurePromptfleet(text)
 }
 
@@ -113,7 +113,7 @@ export function estimatePromptfleetMessage(message: PromptfleetMessage): number 
 
 /** Returns the tokens of a list: 3 + its messages, even for an empty list. */
 export function estimatePromptfleetMessages(messages: readonly PromptfleetMessage[]): number {
-  if (!Array.isArray(messages)) throw invalid('estimatePromptfleetMessages: messages must be a list')
+  if (!Array.isArray(messages)) throw invalid('estimatePromptfleetMessages: messages must be an array')
   return (messages as readonly PromptfleetMessage[]).reduce(
     (sum, message) => sum + estimatePromptfleetMessage(message),
     TOKENS_PER_LIST,
@@ -122,7 +122,7 @@ export function estimatePromptfleetMessages(messages: readonly PromptfleetMessag
 
 /** Returns the tokens of tool definitions: 10 if there are any, plus their compact JSON. */
 export function estimatePromptfleetTools(tools: readonly unknown[]): number {
-  if (!Array.isArray(tools)) throw invalid('estimatePromptfleetTools: tools must be a list')
+  if (!Array.isArray(tools)) throw invalid('estimatePromptfleetTools: tools must be an array')
   if (tools.length === 0) return 0
   return tools.reduce((sum: number, tool) => {
     const json = JSON.stringify(tool) as string | undefined

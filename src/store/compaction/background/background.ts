@@ -145,9 +145,9 @@ export class Background {
     for (;;) {
       if (signal?.aborted) throw new UndertextError('ABORTED', { sessionId: sessionId ?? '' })
       // Read before the storage: an offer may become a job in between, which the storage's answer wouldn't contain.
-      const before = this.#underWay(sessionId)
+      const before = this.#liveWork(sessionId)
       const isBusy = await this.#isBusy(sessionId)
-      const waited = [...before, ...this.#underWay(sessionId)]
+      const waited = [...before, ...this.#liveWork(sessionId)]
       if (!isBusy && waited.length === 0) return true
       const left = deadline - performance.now()
       if (left <= 0) return false
@@ -155,7 +155,7 @@ export class Background {
     }
   }
 
-  #underWay(sessionId: string | undefined): Promise<unknown>[] {
+  #liveWork(sessionId: string | undefined): Promise<unknown>[] {
     const offers = sessionId === undefined ? [...this.#offers.values()] : [this.#offers.get(sessionId)]
     return [...this.#worker.works(sessionId), ...offers.filter((offer) => offer !== undefined)]
   }

@@ -37,14 +37,14 @@ export type WorkerParts = {
   readonly compactor: Compactor
 }
 
-/** Why a run was ended from outside. `elsewhere`: cancelled by another store in this thread; `lost`: another process took the job over. */
+/** Why a run was ended from outside. `elsewhere`: canceled by another store in this thread; `lost`: another process took the job over. */
 type Cause = 'cancelled' | 'elsewhere' | 'closing' | 'purged' | 'lost'
 
 type Work = {
   readonly runId: string
   readonly abort: AbortController
   cause: Cause | undefined
-  /** The id of a job that was cancelled before it was claimed. */
+  /** The id of a job that was canceled before it was claimed. */
   cancelled?: string
   result: CompactionResult | null
   readonly done: Promise<CompactionResult | null>
@@ -76,7 +76,7 @@ export class Worker {
   readonly #followed = new Map<string, { readonly signal: AbortSignal; readonly listener: () => void }>()
   /** Each session's last job that was announced as queued, until the next event about it. */
   readonly #queued = new Map<string, Pick<JobEvent, 'sessionId' | 'jobId' | 'attempt'>>()
-  readonly #cancelling = new Map<string, Promise<Job | undefined>>()
+  readonly #canceling = new Map<string, Promise<Job | undefined>>()
   #isClosed = false
   /** The error when a session's job was last started: the next caller who waits for the session receives it. */
   readonly #errors = new Map<string, unknown>()
@@ -212,7 +212,7 @@ export class Worker {
     const { job } = claimed
     const session = await this.#parts.storage.session(job.sessionId)
     if (session === undefined) return this.#aborted(job, work)
-    const code = this.#whyObsolete(session, claimed)
+    const code = this.#obsoleteReason(session, claimed)
     if (code !== undefined) return this.#drop(job, work, code)
     const config = runConfig(this.#parts.configuration, session, this.#callOf(claimed))
     const refused =
@@ -221,14 +221,14 @@ export class Worker {
       const afterMs = Math.max(0, refused.until - Date.now())
       return this.#settle(claimed, work, { kind: 'again', code: refused.code, afterMs, isUncounted: true })
     }
-    // It was cancelled after it was claimed: no `started` event after its end.
+    // It was canceled after it was claimed: no `started` event after its end.
     if (work.abort.signal.aborted) return this.#aborted(job, work)
     this.#emit({ phase: 'started', ...about(job), runId: work.runId })
     await this.#settle(claimed, work, await this.#run(claimed, work))
   }
 
   /** Returns why an automatic job is no longer needed. After an undo or a stale run, the view isn't the one it was queued for. */
-  #whyObsolete(session: Session, { job, request }: ClaimedJob): 'SWITCHED_OFF' | 'HELD_BACK' | undefined {
+  #obsoleteReason(session: Session, { job, request }: ClaimedJob): 'SWITCHED_OFF' | 'HELD_BACK' | undefined {
     if (request.isOffered !== true) return undefined
     const { settings } = this.#parts.configuration.ofSession(session.config)
     const isOn = session.archivedAt === undefined && settings.auto && settings.background !== false
@@ -306,7 +306,7 @@ export class Worker {
       default: {
         const { kind, code } = outcome
         const isOurs = await jobs.end(job.sessionId, job.id, runId, { state: kind, error: code })
-        // It was cancelled, purged or taken over in the meantime: a job ends only once.
+        // It was canceled, purged or taken over in the meantime: a job ends only once.
         if (!isOurs) return this.#aborted(job, work)
         const call = this.#calls.get(job.id)
         const signal = this.#followed.get(job.id)?.signal
@@ -337,7 +337,7 @@ export class Worker {
     }
     this.#calls.delete(job.id)
     // `jobs.cancel` has emitted the event.
-    if (cause === 'cancelled' || (await this.#cancelling.get(job.id)) !== undefined) return
+    if (cause === 'cancelled' || (await this.#canceling.get(job.id)) !== undefined) return
     const now = cause === 'purged' ? undefined : await this.#parts.storage.jobs.job(job.id)
     const code = now === undefined ? 'PURGED' : now.state === 'cancelled' ? 'CANCELLED' : 'TAKEN_OVER'
     this.#emit({ phase: 'cancelled', ...about(job), code })
@@ -357,12 +357,12 @@ export class Worker {
 
   /** A run that ends in the meantime must not emit its end: `jobs.cancel` does. */
   async #cancelStored(jobId: string): Promise<Job | undefined> {
-    const cancelling = (async () => this.#parts.storage.jobs.cancel(jobId))()
-    this.#cancelling.set(jobId, cancelling)
+    const canceling = (async () => this.#parts.storage.jobs.cancel(jobId))()
+    this.#canceling.set(jobId, canceling)
     try {
-      return await cancelling
+      return await canceling
     } finally {
-      this.#cancelling.delete(jobId)
+      this.#canceling.delete(jobId)
     }
   }
 

@@ -43,7 +43,7 @@ export class AppliedCompactions {
    */
   #toUndo: { readonly runId: string; readonly reason: string | undefined }[] = []
   /** Undone compactions among them that an earlier import made. */
-  #asleep: { readonly id: string; readonly runId: string }[] = []
+  #inactiveRuns: { readonly id: string; readonly runId: string }[] = []
   /** Ids of compactions that a user has undone or redone, and the last audit entry that was read for them. */
   readonly #turned = new Set<string>()
   #auditedTo = 0
@@ -116,15 +116,15 @@ export class AppliedCompactions {
   async settle(sessionId: string): Promise<void> {
     const runs = this.#toUndo.toReversed()
     this.#toUndo = []
-    this.#asleep = []
+    this.#inactiveRuns = []
     for (const { runId, reason } of runs)
       await this.#storage.undo(sessionId, runId, { ...this.#request(reason), cascade: false })
   }
 
   /** Temporarily redoes compactions of an earlier import that precede one that is applied only to be undone. */
   async #wake(sessionId: string): Promise<void> {
-    const asleep = this.#asleep
-    this.#asleep = []
+    const asleep = this.#inactiveRuns
+    this.#inactiveRuns = []
     for (const { id, runId } of asleep) {
       // Compactions that users have undone here aren't redone, not even temporarily.
       if (await this.#wasTurnedHere(sessionId, id)) continue
@@ -188,7 +188,7 @@ export class AppliedCompactions {
     const isAsGiven = (status === 'undone') === (given.undone === true)
     const stays = isAsGiven || (await this.#wasTurnedHere(sessionId, compactionId))
     if (given.undone === true && (status === 'undone' || !stays))
-      this.#asleep.push({ id: compactionId, runId })
+      this.#inactiveRuns.push({ id: compactionId, runId })
     if (stays) return { id, status: this.#rewound.has(id) ? 'applied' : 'known', compactionId }
     try {
       if (given.undone === true)
@@ -298,14 +298,14 @@ function planImported(
   if (kind === 'condense' && text.trim() === '') return { why: 'it has no summary' }
   if (kind === 'manual' && isEndOf(view, rows)) return rewound(view, rows, params, nextOrdinal)
   const hide = legalAmong(view, rows, kind === 'condense')
-  if (hide.length === 0) return { why: 'nothing that may be hidden is visible of what it covers' }
+  if (hide.length === 0) return { why: 'none of the messages that it covers is visible and may be hidden' }
   const rowsLeft = rows.length - hide.length
   if (kind !== 'condense') {
     const insert = text === '' || kind === 'manual' ? {} : { insert: insertOf(view, 'marker', text) }
     const plan: Plan = { kind, hide, replace: [], requires: [], params, ...insert }
     return { steps: [applyPlan(view, plan, -1, nextOrdinal)], rowsLeft }
   }
-  const runs = neighboursAmong(view, hide)
+  const runs = adjacentRuns(view, hide)
   const steps: PlannedStep[] = []
   let now = view
   for (const run of runs.slice(0, -1)) {
@@ -348,7 +348,7 @@ function legalAmong(view: View, rows: readonly ViewRow[], isCondensing: boolean)
   return rows.filter((row) => !turns.groupOf(view.indexOf(row.key)!).some(stays))
 }
 
-function neighboursAmong(view: View, rows: readonly ViewRow[]): ViewRow[][] {
+function adjacentRuns(view: View, rows: readonly ViewRow[]): ViewRow[][] {
   const runs: ViewRow[][] = []
   let last = -2
   for (const row of rows) {

@@ -12,7 +12,7 @@ import {
   importSchema,
   type SessionImport,
 } from './import-types.ts'
-import { Batch, discardDead } from './staging.ts'
+import { Batch, discardAbandoned } from './staging.ts'
 
 /**
  * Imports the new part of a conversation that was imported before. The session must match its beginning word for word; new messages are
@@ -33,7 +33,7 @@ async function extendSession(
   if (typeof events === 'function') {
     const known = new KnownBeginning(host, session)
     await settleAll(known, checked())
-    if (!known.isSomethingNew) {
+    if (!known.hasNewEvents) {
       await options.beforePublish?.()
       await own(host, session, known, options)
       return { sessionId, status: 'unchanged', messages: 0, existing: known.existing, compactions: [] }
@@ -95,7 +95,7 @@ async function learn(
 }
 
 /** Returns what an import would do, without writing. Throws the errors that the import would throw for the existing session. */
-async function lookThrough(
+async function previewImport(
   host: ImportHost,
   sessionId: string,
   events: ImportEvents,
@@ -150,7 +150,7 @@ class KnownBeginning {
   }
 
   /** Whether anything may have to be written. */
-  get isSomethingNew(): boolean {
+  get hasNewEvents(): boolean {
     return this.#isPast || this.#hasCompactions
   }
 
@@ -180,8 +180,8 @@ class KnownBeginning {
   }
 
   async #known(event: MessageEvent, position: number, isSame: boolean): Promise<void> {
-    if (!isSame) throw this.#diverged(position, 'the message there says something else now')
-    if (this.#isPast) throw this.#diverged(position, 'a new message precedes it now')
+    if (!isSame) throw this.#diverged(position, 'the message there has changed')
+    if (this.#isPast) throw this.#diverged(position, 'a new message now precedes it')
     if (position > this.#last + 1) this.#gap ??= this.#last + 1
     this.#last = Math.max(this.#last, position)
     this.existing += 1
@@ -194,7 +194,8 @@ class KnownBeginning {
       throw new UndertextError('SESSION_EXISTS', { sessionId })
     if (!this.#isPast && this.#last < messageCount)
       throw this.#diverged(this.#last + 1, 'other messages were appended after the imported ones')
-    if (this.#gap !== undefined) throw this.#diverged(this.#gap, 'the message there is not in it any more')
+    if (this.#gap !== undefined)
+      throw this.#diverged(this.#gap, 'the import no longer contains the message there')
     this.#isPast = true
     this.fresh += 1
     await this.#writing?.take(event)
@@ -215,8 +216,8 @@ export async function importSession(
   // A list can be read twice.
   const events = Array.isArray(given) ? () => given as readonly ImportEvent[] : given
   const checked = check(importSchema, options, 'sessions.import')
-  if (checked.dryRun) return lookThrough(host, sessionId, events, checked)
-  await discardDead(host.storage)
+  if (checked.dryRun) return previewImport(host, sessionId, events, checked)
+  await discardAbandoned(host.storage)
   const there = await host.storage.session(sessionId)
   if (there !== undefined) return extendSession(host, there, events, checked)
   try {

@@ -71,7 +71,7 @@ export type CompactionOutcome = {
    * message.
    */
   readonly rowsLeft?: number
-  /** Why the compaction was refused. */
+  /** Why the compaction was rejected. */
   readonly why?: string
 }
 
@@ -180,15 +180,15 @@ export async function* checkedEvents(
   sessionId: string,
   { signal }: Pick<CheckedImport, 'signal'>,
 ): AsyncGenerator<ImportEvent> {
-  const refuseAborted = (): void => {
+  const throwIfAborted = (): void => {
     if (signal?.aborted) throw new UndertextError('ABORTED', { sessionId })
   }
   const list: unknown = typeof events === 'function' ? events() : events
   if (!isIterable<ImportEvent>(list)) throw invalid('sessions.import: events must be iterable')
   for await (const event of list) {
-    refuseAborted()
+    throwIfAborted()
     if (!isObject(event) || typeof event.type !== 'string')
-      throw invalid('sessions.import: an event is no event')
+      throw invalid('sessions.import: an event must be an object with a type')
     if (event.type === 'message') {
       checkMessages([event.message], 'sessions.import: message')
       if (event.usage != null) check(importedUsageSchema, event.usage, 'sessions.import: usage')
@@ -196,7 +196,7 @@ export async function* checkedEvents(
       throw invalid('sessions.import: an event has an unknown type')
     yield event
   }
-  refuseAborted()
+  throwIfAborted()
 }
 
 /** Returns a text from a file as a label: shortened, without characters that a database can't store. */

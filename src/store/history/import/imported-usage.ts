@@ -83,7 +83,7 @@ export async function usageOfFields(fields: Fields): Promise<ImportedUsage | und
 }
 
 /** Maximum number of reports kept: about the last twenty determine a calibration. */
-const MOST_REPORTS = 20
+const MAX_REPORTS = 20
 /** If a request is smaller than this share of the previous one, its content was reduced in a way that the file doesn't show. */
 const REDUCED = 0.5
 
@@ -135,7 +135,7 @@ export class UsageRecord {
     const last = this.#reports.at(-1)
     if (last !== undefined && sizeOf(usage) < REDUCED * sizeOf(last.usage)) this.#reports = []
     this.#reports.push({ usage, position: position - 1, at: createdAt })
-    if (this.#reports.length > MOST_REPORTS) this.#reports.shift()
+    if (this.#reports.length > MAX_REPORTS) this.#reports.shift()
   }
 
   #billOf(usage: ImportedUsage, names: Names): Bill {
@@ -160,7 +160,7 @@ export class UsageRecord {
       const own = namesOf(usage, names)
       // A session gets no model without its provider, and its figures belong to the names it has.
       const chosen = this.#host.modelFor(own.provider === undefined ? names : own)
-      await this.#send(chosen, { tokens: sizeOf(usage), position, wentThrough: true, billed: undefined, at })
+      await this.#send(chosen, { tokens: sizeOf(usage), position, wasAccepted: true, billed: undefined, at })
     }
   }
 
@@ -178,7 +178,7 @@ export class UsageRecord {
       await this.#send(chosen, {
         tokens: 0,
         position: undefined,
-        wentThrough: false,
+        wasAccepted: false,
         billed,
         at,
         viewEpoch: -1,

@@ -5,28 +5,28 @@ import type { ImportFields, NewImport, Session, Storage } from '../../../storage
 import { renewing } from '../../renew-lease.ts'
 
 /** Maximum number of messages or records in one transaction. */
-export const MOST_TOGETHER = 500
+export const BATCH_SIZE = 500
 /** Approximate maximum characters in one transaction, which takes a few tens of milliseconds. */
-const MOST_CHARACTERS = 4_000_000
+const BATCH_CHARACTERS = 4_000_000
 
 /** Items that are written or looked up together. */
 export class Batch<T> {
-  #things: T[] = []
+  #items: T[] = []
   #characters = 0
 
   get isFull(): boolean {
-    return this.#things.length >= MOST_TOGETHER || this.#characters >= MOST_CHARACTERS
+    return this.#items.length >= BATCH_SIZE || this.#characters >= BATCH_CHARACTERS
   }
 
   add(thing: T): void {
-    this.#things.push(thing)
+    this.#items.push(thing)
     this.#characters += lengthOf(thing)
   }
 
   /** Returns the items added since the last call. */
   take(): readonly T[] {
-    const things = this.#things
-    this.#things = []
+    const things = this.#items
+    this.#items = []
     this.#characters = 0
     return things
   }
@@ -46,7 +46,7 @@ function lengthOf(value: unknown): number {
 const STAGED = '~import/'
 const DISCARDED_AT_ONCE = 1_000
 /** Milliseconds after its lease until an import by a process that can't be observed counts as abandoned. */
-const GIVEN_UP_AFTER_MS = 24 * 60 * 60 * 1_000
+const ABANDONED_AFTER_MS = 24 * 60 * 60 * 1_000
 
 /** Returns a name that no caller's session has. */
 export function stagedName(): string {
@@ -96,9 +96,9 @@ function underName(error: unknown, sessionId: string): unknown {
 }
 
 /** Removes the remains of imports whose processes have died. */
-export async function discardDead(storage: Storage): Promise<void> {
+export async function discardAbandoned(storage: Storage): Promise<void> {
   for (const { id, holder, expiresAt } of await storage.importsInProgress())
-    if (isGivenUp({ holder, run: id, expiresAt }, GIVEN_UP_AFTER_MS)) await discard(storage, id)
+    if (isGivenUp({ holder, run: id, expiresAt }, ABANDONED_AFTER_MS)) await discard(storage, id)
 }
 
 /** Removes an unfinished import. */

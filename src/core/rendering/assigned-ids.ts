@@ -9,7 +9,7 @@ import { DUMMY_SIGNATURE } from '../tokens/reasoning-bindings.ts'
  */
 
 /** The number of final characters that are compared, which is enough: signatures have thousands of characters. */
-const COMPARED = 80
+const COMPARED_LENGTH = 80
 
 /** The names under which the AI SDK stores fields of OpenAI's items (`itemId`). */
 const SDK_NAMES = ['openai', 'azure'] as const
@@ -20,17 +20,17 @@ const RESPONSES = 'openai-responses'
 const THOUGHT_SIGNATURE = 'thoughtSignature'
 
 /** The ids in a history so far. */
-export class Numbers {
+export class AssignedIds {
   readonly #seen = new Set<string>()
   /** The ids in the current message: the parts of one item share its id. */
   readonly #here = new Set<string>()
 
   /** Returns a part without an id that an earlier message has; `undefined` for reasoning and items, which cannot be sent without it. */
   once(part: Part): Part | undefined {
-    const number = numberOf(part)
+    const number = assignedIdOf(part)
     if (number === undefined) return part
     const { text, isShared } = number
-    const key = text.length > COMPARED ? `${text.length} ${text.slice(-COMPARED)}` : text
+    const key = text.length > COMPARED_LENGTH ? `${text.length} ${text.slice(-COMPARED_LENGTH)}` : text
     if (!this.#seen.has(key)) {
       if (isShared) this.#here.add(key)
       else this.#seen.add(key)
@@ -42,7 +42,7 @@ export class Numbers {
       isThought(part.providerOptions, text)
     )
       return withDummy(part, part.providerOptions)
-    return part.type === 'text' || part.type === 'tool-call' ? withoutNumber(part) : undefined
+    return part.type === 'text' || part.type === 'tool-call' ? withoutAssignedId(part) : undefined
   }
 
   endMessage(): void {
@@ -53,10 +53,10 @@ export class Numbers {
 }
 
 /** An assigned id. `isShared`: other parts of the same message may have it, such as the pieces of an item that the AI SDK splits. */
-type PartNumber = { readonly text: string; readonly isShared: boolean }
+type AssignedId = { readonly text: string; readonly isShared: boolean }
 
-function numberOf(part: Part): PartNumber | undefined {
-  if (part.type === 'provider') return numbered(numberOfItem(part.provider, part.data, isReasoning(part)))
+function assignedIdOf(part: Part): AssignedId | undefined {
+  if (part.type === 'provider') return unshared(itemIdOf(part.provider, part.data, isReasoning(part)))
   if (part.type === 'image' || part.type === 'file' || part.type === 'tool-result') return undefined
   const { providerOptions } = part
   if (providerOptions === undefined) return undefined
@@ -65,17 +65,17 @@ function numberOf(part: Part): PartNumber | undefined {
     if (id !== undefined) return { text: id, isShared: true }
   }
   const item = providerOptions[RESPONSES]?.item
-  if (isObject(item) && typeof item.id === 'string') return numbered(item.id)
+  if (isObject(item) && typeof item.id === 'string') return unshared(item.id)
   const thought = fieldIn(providerOptions, THOUGHT_SIGNATURE)
-  if (part.type === 'reasoning') return numbered(signatureOf(providerOptions) ?? thought)
+  if (part.type === 'reasoning') return unshared(signatureOf(providerOptions) ?? thought)
   return thought === undefined || thought === DUMMY_SIGNATURE ? undefined : { text: thought, isShared: true }
 }
 
-function numbered(text: string | undefined): PartNumber | undefined {
+function unshared(text: string | undefined): AssignedId | undefined {
   return text === undefined ? undefined : { text, isShared: false }
 }
 
-function numberOfItem(provider: string, data: Json, isThinking: boolean): string | undefined {
+function itemIdOf(provider: string, data: Json, isThinking: boolean): string | undefined {
   if (!isObject(data)) return undefined
   if (isThinking) return filledText(data.signature) ?? filledText(data.data)
   if (canonicalProvider(provider) === 'google-ai') return filledText(data[THOUGHT_SIGNATURE])
@@ -131,7 +131,7 @@ function withDummy(call: ToolCallPart, options: ProviderOptions): ToolCallPart {
   return { ...call, providerOptions: Object.fromEntries(entries) }
 }
 
-function withoutNumber<P extends Part & { readonly providerOptions?: ProviderOptions }>(part: P): P {
+function withoutAssignedId<P extends Part & { readonly providerOptions?: ProviderOptions }>(part: P): P {
   const entries = Object.entries(part.providerOptions ?? {}).map(([name, fields]) => {
     if (name === RESPONSES) return [name, withoutItemId(fields)] as const
     const { itemId, [THOUGHT_SIGNATURE]: _, ...others } = fields
