@@ -171,7 +171,7 @@ export class ExtractiveReader {
     const heads = Math.min(artifacts.headUnits(), left * MAX_HEADS_SHARE)
     const said = Math.floor(Math.max(0, left - plain.missing - heads) * LINES_SHARE)
     const lines = chooseLines<Exchange | Artifact>(
-      [...statementsIn(conversation.exchanges, plain.text), ...artifacts.excerpts(isShort)],
+      [...statementsIn(conversation, plain.text), ...artifacts.excerpts(isShort)],
       worthOfName,
       shown,
       said,

@@ -357,6 +357,8 @@ export class Artifacts {
     for (const artifact of new Set(this.#all.values())) {
       const names = chosen.get(artifact)
       if (names === undefined) continue
+      const isSpeaker = artifact.kind === 'call' && artifact.outcomes.size === 0
+      if (isSpeaker && names.length === 0 && !quoted.has(artifact)) continue
       const head = headOfLine(artifact, root)
       const line = names.length === 0 ? head : `${head} — ${names.join(', ')}`
       const lines = [line, ...(quoted.get(artifact) ?? []).map(({ text }) => `${QUOTED}${text}`)]

@@ -1,6 +1,6 @@
 import { detached, headOf } from '../../messages/characters.ts'
 import { isEastAsian, oneLine, sentencesOf, shorten, withoutFences } from '../text.ts'
-import type { Exchange } from './conversation.ts'
+import type { Conversation, Exchange } from './conversation.ts'
 import { eachName, isListable } from './names.ts'
 
 /*
@@ -58,7 +58,7 @@ const SYNTHETIC =
   /^(?:\[|api error|no response requested|(?:request|operation) (?:was )?(?:interrupted|aborted|timed out)|there['’]s an issue with the selected model)/i
 
 /** The least share of letters in a sentence; data and code have more marks. */
-const MIN_LETTERS = 0.6
+const MIN_LETTERS = 0.5
 /** The weight of a sentence without a name, a number or a verb of completion. */
 const PLAIN = 0.5
 
@@ -181,7 +181,10 @@ export function chooseLines<T>(
 }
 
 /** The sentences of requests and the statements and code of their replies, without those in the text `shown`, as candidates. */
-export function statementsIn(exchanges: readonly Exchange[], shown: string): Candidate<Exchange>[] {
+export function statementsIn(
+  { exchanges, lastCallAt }: Pick<Conversation, 'exchanges' | 'lastCallAt'>,
+  shown: string,
+): Candidate<Exchange>[] {
   return exchanges.flatMap((owner) => [
     ...sentencesOf(withoutFences(owner.request.own))
       .filter(
@@ -193,7 +196,8 @@ export function statementsIn(exchanges: readonly Exchange[], shown: string): Can
       ...statementsOf(reply)
         .filter(({ text, weight }) => weight >= MIN_WEIGHT && !shown.includes(text))
         .map((statement) => ({ owner, ...statement })),
-      ...excerptOf(fencesOf(reply.text)).map((text) => ({
+      // Beside calls, fenced code is what an agent without native calls runs or writes.
+      ...excerptOf(lastCallAt < 0 ? fencesOf(reply.text) : '').map((text) => ({
         owner,
         text,
         at: reply.at,
