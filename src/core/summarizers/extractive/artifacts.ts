@@ -3,10 +3,10 @@ import { isObject, type Json, parsedJson } from '../../messages/json.ts'
 import type { Outcome } from '../../messages/outcome.ts'
 import { type Call, outputHead } from '../calls.ts'
 import { cleanLine, oneLine, sentencesOf, shorten, withoutFences } from '../text.ts'
+import { type Candidate, DEFINES, excerptOf, LINE_UNITS } from './lines.ts'
 import { eachName, isListable, type Names } from './names.ts'
 import { FilePaths } from './paths.ts'
 import { callLabel, isInspection, shellCommand, workingDirectory, writtenBy } from './shell.ts'
-import { type Candidate, DEFINES, excerptOf, LINE_UNITS } from './statements.ts'
 
 /*
  * Artifacts: the files, calls and speakers that names belong to. A summary lists a name in the line of its artifact, which says what was
@@ -232,7 +232,10 @@ export class Artifacts {
       return true
     }
     const [, label, outcomes, names = ''] = CALL_LINE.exec(line) ?? []
-    if (label === undefined) return false
+    if (label === undefined) {
+      this.#lastCarried = undefined
+      return false
+    }
     const id = this.#known('call', label)
     const known = (outcomes ?? '').matchAll(/(ok|failed|unknown)(?: ×(\d+))?/g)
     for (const [, outcome, times = '1'] of known) count(this.#all.get(id)!, outcome as Outcome, Number(times))

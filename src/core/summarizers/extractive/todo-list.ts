@@ -14,7 +14,7 @@ const ACTIVE = /^(?:[~-]|in[-_ ]?progress|active|doing|started|[⏳🔄])$/iu
 const OPEN = /^(?: ?|false|pending|to[-_ ]?do|open|not[-_ ]?started|blocked|[☐⬜])$/i
 
 /** What belongs to a list of tasks: the name of a tool or of a field. */
-const TASKS = /to-?do|task|plan|checklist/i
+const TASKS = /to-?do|task|plan|check-?list/i
 const CREATES = /create|add|insert/i
 const FINISHES = /complete|finish|done|delete|remove|cancel|close/i
 const TEXTS = ['content', 'step', 'subject', 'title', 'task', 'text', 'description', 'name'] as const

@@ -1,0 +1,109 @@
+import { detached } from '../../messages/characters.ts'
+import { oneLine } from '../text.ts'
+import { eachName, isListable } from './names.ts'
+
+/*
+ * Lines of files, results and replies: which of them a summary quotes.
+ */
+
+/** A line that may stand in a summary: a statement of a reply, or a line of a file or a result. */
+export type Candidate<T> = {
+  readonly owner: T
+  readonly text: string
+  readonly at: number
+  /** How much it states besides its names. */
+  readonly weight: number
+}
+
+/** The value of a unit of weight, the marks of a line, the least part of its value that must be new, the rounds of the choice, and the maximum lines of an owner. */
+const WEIGHT_WORTH = 0.02
+export const LINE_UNITS = 5
+const NEW_SHARE = 0.8
+const ROUNDS = 4
+const MAX_LINES = 60
+/** The least worth of a unit of a line. */
+const MIN_WORTH = 0.0002
+
+/**
+ * The lines that are worth most for their length within `room` units, of each owner, in order. `worthOfName`: the value of a name; one
+ * in `shown` has none, and those of the chosen lines are added to it. `costOf`: the units of an owner's own line.
+ */
+export function chooseLines<T>(
+  candidates: readonly Candidate<T>[],
+  worthOfName: (name: string) => number,
+  shown: Set<string>,
+  room: number,
+  costOf: (owner: T) => number,
+): Map<T, Candidate<T>[]> {
+  const worthOf = ({ text, weight }: Candidate<T>): number => {
+    const names = new Set<string>()
+    eachName(text, (name) => names.add(name))
+    let worth = WEIGHT_WORTH * weight
+    for (const name of names) if (!shown.has(name)) worth += worthOfName(name)
+    return worth / (text.length + LINE_UNITS)
+  }
+  const chosen = new Map<T, Candidate<T>[]>()
+  let left = room
+  let open = candidates
+  // A line whose names were chosen with another one is valued again in the next round.
+  for (let round = 0; round < ROUNDS && open.length > 0; round++) {
+    const ranked = open
+      .map((candidate) => ({ candidate, worth: worthOf(candidate) }))
+      .filter(({ worth }) => worth > MIN_WORTH)
+      .sort((a, b) => b.worth - a.worth)
+    const later: Candidate<T>[] = []
+    for (const { candidate, worth } of ranked) {
+      const list = chosen.get(candidate.owner) ?? []
+      const head = list.length === 0 ? costOf(candidate.owner) : 0
+      const cost = candidate.text.length + LINE_UNITS + head
+      if (cost > left || list.length >= MAX_LINES) continue
+      if (worthOf(candidate) < NEW_SHARE * worth) {
+        later.push(candidate)
+        continue
+      }
+      left -= cost
+      eachName(candidate.text, (name) => shown.add(name))
+      list.push(candidate)
+      chosen.set(candidate.owner, list)
+    }
+    open = later
+  }
+  for (const list of chosen.values()) list.sort((a, b) => a.at - b.at)
+  return chosen
+}
+
+/**
+ * A line that defines something: a function, a type, a constant, a table, a route, a field of a schema, a heading with a name. What a
+ * reader needs of code is what it defines; other lines say little without their context.
+ */
+export const DEFINES = new RegExp(
+  [
+    '^(?:(?:export|default|public|private|protected|internal|static|async|pub(?:\\(\\w+\\))?|abstract|final|override|declare|readonly|unsafe|extern|inline|virtual) ){0,5}' +
+      '(?:function\\*?|class|interface|type|enum|struct|trait|impl|def|fn|func|module|namespace|package|record|protocol|object|fun|sub|macro_rules!|mod|message|service|rpc)\\b(?! ?=)',
+    '^(?:export )?(?:const|let|var|static|val) (?:[A-Z][A-Z\\d_]{2,60}\\b|[\\w$]{2,60}(?::[^=]{1,60})? = (?:async )?(?:\\([^()]{0,80}\\)|\\w+) =>)|^export const ',
+    '^(?:CREATE|ALTER) (?:OR REPLACE )?(?:UNIQUE )?(?:TABLE|INDEX|VIEW|FUNCTION|TYPE)\\b',
+    '^(?:@|#\\[|//?\\s)?(?:app|router|server|r|mux|api)\\.(?:get|post|put|patch|delete|use|route|Handle(?:Func)?)\\(',
+    '^(?:(?:public|private|protected|static|async|override|virtual|final|get|set) ){1,4}[\\w<>\\[\\],.? ]{1,60}\\(',
+    '^\\w{3,40}\\([^()]{0,100}\\)(?:: [\\w<>\\[\\]| ]{1,60})? \\{$',
+  ].join('|'),
+)
+
+/** The lengths of a line. */
+const LINE_ENDS = [12, 140] as const
+
+/** The lines of a text with names, without numbers of lines and indentation. */
+export function excerptOf(text: string): string[] {
+  const [least, most] = LINE_ENDS
+  const lines = new Set<string>()
+  for (const raw of text.split('\n')) {
+    if (raw.length > 4 * most) continue
+    const line = oneLine(raw.replace(/^(?:[\w./-]{1,200}[:-])?\s*\d{1,6}\s?[→|:\t-]/, ''))
+    if (line.length < least || line.length > most || /^[\])}>,;]/.test(line)) continue
+    let isNamed = false
+    eachName(line, (name) => {
+      isNamed ||= isListable(name)
+    })
+    if (isNamed) lines.add(detached(line.replace(/ ?\{$/, '')))
+  }
+  return [...lines]
+}
