@@ -8,7 +8,7 @@ import { detached, headOf, tailOf } from '../../messages/characters.ts'
 /** Who used a name. */
 type NameSource = 'user' | 'assistant' | 'input' | 'output'
 
-/** Escaped line breaks, tabs and quotes, and colours of a terminal: the letters after them are not part of a name. */
+/** Escaped line breaks, tabs and quotes, and colors of a terminal: the letters after them are not part of a name. */
 export const ESCAPES = /\\[nrt"']|%[0-9A-F]{2}|\[[\d;]{1,12}m/g
 /** A run of letters, digits and marks, with the commas of a number and the colon of an address; and a currency after it. */
 const UNITS = '[\\w$@~#€£¥./+\\-\\u00c0-\\u04ff]{1,200}'
