@@ -91,7 +91,8 @@ export class CallReader {
     else this.#open.set(toolCallId, earlier)
     const outcome = outcomeOf({ toolName: call.name, input: call.input }, output, this.#names)
     const answer = answerIn(part, call.name, this.#names.userTools)
-    call.result = answer === undefined ? { output, outcome, at } : { output, outcome, at, answer }
+    const isSpoken = answer !== undefined && (outcome !== 'failed' || answer.isRefusal)
+    call.result = !isSpoken ? { output, outcome, at } : { output, outcome, at, answer }
     return call
   }
 }

@@ -10,7 +10,7 @@ import { type Candidate, chooseLines, LINE_UNITS } from './extractive/lines.ts'
 import { eachName } from './extractive/names.ts'
 import { EARLIER, type Previous, readPrevious } from './extractive/previous.ts'
 import { type Rule, readRule, rulesIn, sortedRules } from './extractive/rules.ts'
-import { bulletsByTopic, evolution, withdrawals } from './extractive/sections.ts'
+import { bulletsByTopic, courseLine, evolution, headOfCourse, withdrawals } from './extractive/sections.ts'
 import { statementsIn } from './extractive/statements.ts'
 import { type Topic, topicsOf } from './extractive/topics.ts'
 import { SUMMARY_SECTIONS, type Summarizer, type SummaryAnswer, type SummaryRequest } from './summarizer.ts'
@@ -171,12 +171,23 @@ export class ExtractiveReader {
     const worthOfName = (name: string): number => conversation.names.valueOf(name, conversation.count)
     const heads = Math.min(artifacts.headUnits(), left * MAX_HEADS_SHARE)
     const said = Math.floor(Math.max(0, left - plain.missing - heads) * LINES_SHARE)
+    const isPlain = (line: string): boolean => plain.text.includes(line)
+    const costs = new Map<Exchange | Artifact, number>()
+    const headCost = (owner: Exchange | Artifact): number => {
+      let cost = costs.get(owner)
+      if (cost !== undefined) return cost
+      if ('replies' in owner) {
+        cost = isPlain(courseLine(owner).text) ? 0 : headOfCourse(owner.request).length + LINE_UNITS
+      } else cost = artifacts.headCost(owner)
+      costs.set(owner, cost)
+      return cost
+    }
     const lines = chooseLines<Exchange | Artifact>(
       [...statementsIn(conversation, plain.text), ...artifacts.excerpts(isShort)],
       worthOfName,
       shown,
       said,
-      (owner) => ('replies' in owner ? 0 : artifacts.headCost(owner)),
+      headCost,
     )
     const chosen = new Map<Exchange, Candidate<Exchange>[]>()
     const quoted = new Map<Artifact, Candidate<Artifact>[]>()
@@ -184,10 +195,14 @@ export class ExtractiveReader {
     for (const [owner, list] of lines) {
       if ('replies' in owner) {
         chosen.set(owner, list as Candidate<Exchange>[])
+        spent += headCost(owner)
         for (const { text } of list) spent += text.length + LINE_UNITS
       } else quoted.set(owner, list as Candidate<Artifact>[])
     }
-    const more = new Map(bullets).set('evolution', evolution({ conversation, after, previous, chosen }))
+    const more = new Map(bullets).set(
+      'evolution',
+      evolution({ conversation, after, previous, chosen, isPlain }),
+    )
     const options = { isShort, namesRoom: Math.floor(max * NAMES_SHARE), quoted }
     const { files, others } = artifacts.lines(left - spent, conversation.count, shown, options)
     const fitted = fitSections(arranged(withArtifacts(more, files, others)), max, plain.limits)

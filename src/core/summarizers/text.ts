@@ -45,10 +45,14 @@ export function firstLine(text: string, max: number): string {
   return ''
 }
 
-/** The beginning and the end of a long text with a gap line between them; a short one as it is. */
+/** The beginning and the end of a long text with a gap line between them, cut at line breaks near by; a short one as it is. */
 export function ends(text: string, first: number, last: number): string {
   if (text.length <= first + last + 3) return text
-  return `${headOf(text, first)}\n\n${tailOf(text, last)}`
+  const head = headOf(text, first)
+  const tail = tailOf(text, last)
+  const end = head.lastIndexOf('\n')
+  const start = tail.indexOf('\n')
+  return `${end > first / 2 ? head.slice(0, end) : head}\n\n${start >= 0 && start < last / 2 ? tail.slice(start + 1) : tail}`
 }
 
 /** A text without its fenced code blocks. An unclosed fence ends with the text. */

@@ -132,8 +132,12 @@ export class Artifacts {
     }
     this.#names.add(outputHead(output, Number.POSITIVE_INFINITY), 'output', at, id)
     if (outcome === 'failed') return
-    const written = writtenLines(call.input)
+    const written = linesIn(call.input, /^(?!.*(?:old|search|path|file_?name))/i)
+    const replaced = new Set(linesIn(call.input, /old|search/i))
     const read = call.effect === 'write' ? [] : excerptOf(outputHead(output, EXCERPT_UNITS))
+    // A whole file, and the newest result of a call, replace what was known; of an edit, the replaced lines go.
+    const isWhole = artifact.kind === 'call' || writtenText(call.name, call.input) !== undefined
+    artifact.excerpt = isWhole ? [] : artifact.excerpt.filter((line) => !replaced.has(line))
     this.#keepExcerpt(artifact, [...written, ...read])
   }
 
@@ -537,12 +541,13 @@ const EXCERPT_UNITS = 12_000
 const MAX_EXCERPTS = 300
 const MAX_QUOTABLE = 300
 
-/** The lines that a call writes into a file. */
-function writtenLines(input: Json): string[] {
+/** The lines in the texts of several lines among the arguments whose names match. */
+function linesIn(input: Json, names: RegExp): string[] {
   if (!isObject(input)) return []
-  const texts = Object.entries(input).filter(([name]) => !/old|search|path|file_?name/i.test(name))
-  return texts.flatMap(([, text]) =>
-    typeof text === 'string' && text.includes('\n') ? excerptOf(headOf(text, EXCERPT_UNITS)) : [],
+  return Object.entries(input).flatMap(([name, text]) =>
+    typeof text === 'string' && names.test(name) && text.includes('\n')
+      ? excerptOf(headOf(text, EXCERPT_UNITS))
+      : [],
   )
 }
 

@@ -237,7 +237,7 @@ function described(calls: readonly LatestCall[]): string {
         ]
       : []),
     ...(others > 0 ? [count(others, files.length > 0 ? 'other call' : 'call')] : []),
-    `last: ${last.label} ${last.outcome}`,
+    `last: ${last.label}${last.outcome === 'unknown' ? '' : ` ${last.outcome}`}`,
   ].join(', ')
 }
 

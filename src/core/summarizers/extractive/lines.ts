@@ -1,6 +1,6 @@
 import { detached } from '../../messages/characters.ts'
 import { oneLine } from '../text.ts'
-import { eachName, isListable } from './names.ts'
+import { ESCAPES, eachName, isListable } from './names.ts'
 
 /*
  * Lines of files, results and replies: which of them a summary quotes.
@@ -20,7 +20,9 @@ const WEIGHT_WORTH = 0.02
 export const LINE_UNITS = 5
 const NEW_SHARE = 0.8
 const ROUNDS = 4
-const MAX_LINES = 60
+const MAX_LINES = 40
+/** The maximum number of lines of one form and owner that neither state nor define anything: listings, progress. */
+const MAX_OF_FORM = 3
 /** The least worth of a unit of a line. */
 const MIN_WORTH = 0.0002
 
@@ -43,6 +45,8 @@ export function chooseLines<T>(
     return worth / (text.length + LINE_UNITS)
   }
   const chosen = new Map<T, Candidate<T>[]>()
+  const texts = new Set<string>()
+  const forms = new Map<T, Map<string, number>>()
   let left = room
   let open = candidates
   // A line whose names were chosen with another one is valued again in the next round.
@@ -56,12 +60,22 @@ export function chooseLines<T>(
       const list = chosen.get(candidate.owner) ?? []
       const head = list.length === 0 ? costOf(candidate.owner) : 0
       const cost = candidate.text.length + LINE_UNITS + head
-      if (cost > left || list.length >= MAX_LINES) continue
+      if (cost > left || list.length >= MAX_LINES || texts.has(candidate.text)) continue
       if (worthOf(candidate) < NEW_SHARE * worth) {
         later.push(candidate)
         continue
       }
+      if (candidate.weight === 0) {
+        const form = candidate.text
+          .replaceAll(/[\p{L}\d_-]{1,140}/gu, 'a')
+          .replaceAll(/(?:a[ ./]{1,3}){1,70}/g, 'a')
+        const known = forms.get(candidate.owner) ?? new Map<string, number>()
+        const count = known.get(form) ?? 0
+        if (count >= MAX_OF_FORM) continue
+        forms.set(candidate.owner, known.set(form, count + 1))
+      }
       left -= cost
+      texts.add(candidate.text)
       eachName(candidate.text, (name) => shown.add(name))
       list.push(candidate)
       chosen.set(candidate.owner, list)
@@ -97,7 +111,9 @@ export function excerptOf(text: string): string[] {
   const lines = new Set<string>()
   for (const raw of text.split('\n')) {
     if (raw.length > 4 * most) continue
-    const line = oneLine(raw.replace(/^(?:[\w./-]{1,200}[:-])?\s*\d{1,6}\s?[→|:\t-]/, ''))
+    const line = oneLine(
+      raw.replaceAll(ESCAPES, ' ').replace(/^(?:[\w./-]{1,200}[:-])?\s*L?\d{1,6}\s?[→|:\t-]/, ''),
+    )
     if (line.length < least || line.length > most || /^[\])}>,;]/.test(line)) continue
     let isNamed = false
     eachName(line, (name) => {

@@ -38,6 +38,8 @@ export type Material = {
   readonly previous: Previous
   /** Further statements that have room, by exchange, in order. */
   readonly chosen?: ReadonlyMap<Exchange, readonly Candidate<Exchange>[]>
+  /** Whether a line has room without the chosen statements. */
+  readonly isPlain?: (line: string) => boolean
 }
 
 /** The lines of every topic but those about artifacts. */
@@ -169,7 +171,7 @@ function answer({ conversation, after }: Material): Bullet[] {
 }
 
 /** A line for each request, oldest first: the request and its outcome. Its commits and what else was stated follow it. */
-export function evolution({ conversation, previous, chosen }: Material): Bullet[] {
+export function evolution({ conversation, previous, chosen, isPlain }: Material): Bullet[] {
   const { exchanges } = conversation
   const quotedAbove = new Set(newestReplies(conversation))
   const before = carried(previous, 'evolution')
@@ -177,20 +179,41 @@ export function evolution({ conversation, previous, chosen }: Material): Bullet[
     return { text, rank: 720 - Math.min(250, 4 * (before.length - i)), cut: true }
   })
   const fresh = exchanges.flatMap((exchange, i): Bullet[] => {
-    const { request, replies, commits } = exchange
-    const outcome = outcomeOf(replies, OUTCOME_LINE)
+    const { request, commits } = exchange
+    const { text, outcome } = courseLine(exchange)
     const isSmall = request.reply === undefined && isSmallTalk(request.text)
-    const note = request.reply === undefined ? '' : ` (${request.reply})`
     const rank = 830 - Math.min(250, 8 * (exchanges.length - 1 - i)) - (isSmall ? 150 : 0)
-    const text = `"${informative(request.text, REQUEST_LINE)}"${note}${outcome === '' ? '' : ` → ${outcome}`}`
     const more = (chosen?.get(exchange) ?? []).filter(({ text }) => text !== outcome)
+    // Beside its statements, a few words of a request are enough where there is little room.
+    const isSized = more.length > 0
+    const isLeftOut = !isSized && ((isSmall && outcome === '') || quotedAbove.has(exchange))
     return [
-      ...((isSmall && outcome === '') || quotedAbove.has(exchange) ? [] : [{ text, rank, cut: true }]),
-      ...more.map(({ text }) => ({ text: `→ ${text}`, rank, isSized: true })),
+      ...(isLeftOut
+        ? []
+        : isSized && !isPlain?.(text)
+          ? [{ text: headOfCourse(request), rank, isSized }]
+          : [{ text, rank, cut: true, isSized }]),
+      ...more.map(({ text }) => ({ text: `→ ${text}`, rank, isSized })),
       ...commits.map((subject) => ({ text: `Commit: ${subject}`, rank: rank - 20, cut: true })),
     ]
   })
-  return distinct([...history, ...fresh, ...talk(conversation)])
+  return [...distinct(history), ...fresh, ...talk(conversation)]
+}
+
+/** The first words of a request, above its statements. */
+export function headOfCourse({ text }: Utterance): string {
+  return `"${informative(text, 60)}"`
+}
+
+/** The line of a request in the course of the task, with its outcome. */
+export function courseLine({ request, replies }: Exchange): {
+  readonly text: string
+  readonly outcome: string
+} {
+  const outcome = outcomeOf(replies, OUTCOME_LINE)
+  const note = request.reply === undefined ? '' : ` (${request.reply})`
+  const asked = `"${informative(request.text, REQUEST_LINE)}"${note}`
+  return { text: outcome === '' ? asked : `${asked} → ${outcome}`, outcome }
 }
 
 /** A statement is current for so many messages. */
@@ -199,12 +222,12 @@ const CURRENT_MESSAGES = 10
 /** The state at the end of the covered messages: the task in progress, what was stated last, and what was done since. */
 function current({ replies, todo, count, latest }: Conversation): Bullet[] {
   const active = todo.filter(({ isActive }) => isActive).map(({ text }) => `In progress: ${text}`)
-  const stated = lastStated(replies)
+  const stated = lastStated(replies, REPLY_UNITS)
   const isCurrent = stated !== undefined && count - stated.at <= CURRENT_MESSAGES
   const done = latest(isCurrent ? stated.at : -1)
   return [
     ...active.map((text): Bullet => ({ text, rank: 962, cut: true })),
-    ...(isCurrent ? [{ text: shorten(stated.text, REPLY_UNITS), rank: 960, cut: true }] : []),
+    ...(isCurrent ? [{ text: stated.text, rank: 960, cut: true }] : []),
     ...(done === ''
       ? []
       : [{ text: `${isCurrent ? 'Since then' : 'Latest calls'}: ${done}`, rank: 961, cut: true }]),

@@ -1,5 +1,5 @@
 import { headOf } from '../../messages/characters.ts'
-import { isEastAsian, oneLine, sentencesOf, shorten, withoutFences } from '../text.ts'
+import { isEastAsian, sentencesOf, shorten, withoutFences } from '../text.ts'
 import type { Conversation, Exchange } from './conversation.ts'
 import { type Candidate, DEFINES, excerptOf } from './lines.ts'
 import { eachName } from './names.ts'
@@ -14,7 +14,7 @@ export type Statement = { readonly text: string; readonly at: number; readonly w
 type Reply = { readonly text: string; readonly at: number }
 
 /** The units of a reply that are searched, the minimum and maximum units of a statement, and the number of names that count. */
-const REPLY_UNITS = 4_000
+const REPLY_UNITS = 4_100
 const MIN_UNITS = 14
 const MAX_UNITS = 320
 const MAX_NAMES = 3
@@ -63,6 +63,16 @@ const MIN_LETTERS = 0.5
 /** The weight of a sentence without a name, a number or a verb of completion. */
 const PLAIN = 0.5
 
+/** An element of markup, also an escaped one. */
+const TAG = /<\/?[a-z]{1,30}[ />]|&lt;/i
+/** The least number of words besides a label, code and links; a character of Chinese or Japanese is one. */
+const MIN_WORDS = 3
+
+function wordsIn(sentence: string): number {
+  const bare = sentence.replace(/^\*\*[^*]{1,60}\*\*:?|`[^`]{1,200}`|https?:\S{1,300}|\*\*/g, ' ')
+  return bare.match(/[\u3040-\u30ff\u3400-\u9fff]|[\p{L}\d$€£][\p{L}\d'’.,-]*/gu)?.length ?? 0
+}
+
 /** The length of a sentence; a character of Chinese or Japanese counts twice. */
 function lengthOf(sentence: string): number {
   return sentence.length * (isEastAsian(sentence) ? 2 : 1)
@@ -81,6 +91,8 @@ export function weightOf(sentence: string): number {
     (sentence.match(/\p{L}/gu)?.length ?? 0) < MIN_LETTERS * sentence.length
   )
     return 0
+  if (TAG.test(sentence) || sentence.split('(').length !== sentence.split(')').length) return 0
+  if (wordsIn(sentence) < MIN_WORDS) return 0
   if (ANNOUNCES.test(sentence) || WILL.test(sentence) || POLITE.test(sentence)) return 0
   let names = 0
   eachName(sentence, () => names++)
@@ -175,16 +187,21 @@ export function outcomeOf(replies: readonly Reply[], max: number): string {
   return ''
 }
 
-/** What the newest of a few replies states, oldest first: the last one that states something, from its first statement to its last. */
+/** What the newest of a few replies states, oldest first: the statements at the end of the last one that has any, at most `max` units. */
 export function lastStated(
   replies: readonly Reply[],
+  max: number,
 ): { readonly text: string; readonly at: number } | undefined {
   for (const reply of replies.slice(-MAX_REPLIES).reverse()) {
-    const sentences = sentencesOf(withoutFences(reply.text))
-    const first = sentences.findIndex((sentence) => weightOf(sentence) > 0)
-    if (first < 0) continue
-    const last = sentences.findLastIndex((sentence) => weightOf(sentence) > 0)
-    return { text: oneLine(sentences.slice(first, last + 1).join(' ')), at: reply.at }
+    const stated = sentencesOf(withoutFences(reply.text)).filter((sentence) => weightOf(sentence) > 0)
+    const last = stated.pop()
+    if (last === undefined) continue
+    let text = shorten(last, max)
+    for (const sentence of stated.reverse()) {
+      if (sentence.length + 1 + text.length > max) break
+      text = `${sentence} ${text}`
+    }
+    return { text, at: reply.at }
   }
   return undefined
 }
