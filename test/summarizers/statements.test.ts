@@ -1,0 +1,99 @@
+import { describe, expect, it } from 'vitest'
+import { chooseLines } from '../../src/core/summarizers/extractive/lines.ts'
+import { lastStated, outcomeOf, weightOf } from '../../src/core/summarizers/extractive/statements.ts'
+import { assistant, did, sectionsOf, summarize, user } from './support.ts'
+
+describe('nothing is stated by', () => {
+  it.each([
+    ['an announcement', 'Let me check the parser in src/parse.ts.'],
+    ['an announcement after praise', "Good, now I'll run the tests."],
+    ['an announcement in German', 'Ich werde die Tests in src/parse.ts prüfen.'],
+    ['an announcement in Japanese', '設定ファイルを確認します。'],
+    ['praise', 'Perfect!'],
+    ['knowing enough to begin', 'Now I have a complete picture of the code.'],
+    ['a question', 'Shall I remove src/parse.ts too?'],
+    ['an introduction', 'These are the three files that changed:'],
+    ['a heading', '**Files changed**'],
+    ['a row of a table', '| src/parse.ts | 12 lines | changed |'],
+    ['markup', '<details><summary>Tool use: read_file of src/parse.ts</summary>'],
+    ['a label with a link', '**File:** `src/parse.ts:718-740`'],
+    ['half of a sentence with an open bracket', 'It is called by parseAll (see the note in src/parse.ts'],
+  ])('%s', (_, sentence) => {
+    expect(weightOf(sentence)).toBe(0)
+  })
+})
+
+it('a sentence with names, a completion and a reason states more than one without', () => {
+  const plain = weightOf('The gate is old and brown.')
+  const done = weightOf('The gate was repaired.')
+  const reason = weightOf('The gate in src/gate.ts was repaired, because openGate() returned too early.')
+  expect(plain).toBeGreaterThan(0)
+  expect(done).toBeGreaterThan(plain)
+  expect(reason).toBeGreaterThan(done)
+})
+
+describe('the outcome of a request', () => {
+  const reply = (text: string, at = 0) => ({ text, at })
+
+  it('is the first statement of its last reply that has any, not an announcement after it', () => {
+    const replies = [
+      reply('The parser in src/parse.ts was broken.'),
+      reply('All 12 tests of src/parse.ts pass now. Let me know if you want more.', 1),
+      reply('Now let me update the docs:', 2),
+    ]
+    expect(outcomeOf(replies, 200)).toBe('All 12 tests of src/parse.ts pass now.')
+  })
+
+  it('is in the paragraphs of a report before it is in its lists', () => {
+    const text = '## Summary\n\n- `src/a.ts` was changed\n- `src/b.ts` was changed\n\nBoth builds are green.'
+    expect(outcomeOf([reply(text)], 200)).toBe('Both builds are green.')
+  })
+
+  it('is nothing when only steps were announced', () => {
+    expect(outcomeOf([reply('Let me look.'), reply("I'll fix it.", 1)], 200)).toBe('')
+  })
+})
+
+it('what was stated last are the statements at its end that have room, without what stands between them', () => {
+  const text =
+    'First, the gate was oiled. Does it move?\n\nThe hinge of the gate was replaced. The lock works again.'
+  expect(lastStated([{ text, at: 3 }], 60)).toEqual({
+    text: 'The hinge of the gate was replaced. The lock works again.',
+    at: 3,
+  })
+})
+
+it('a statement that is older than ten messages is no current work: what the calls did is', () => {
+  const rows = [
+    user('Repair the gate of the garden.'),
+    assistant('The hinge of the gate is rusty.'),
+    ...Array.from({ length: 6 }, (_, i) =>
+      did(`c${i}`, 'write_file', {
+        path: `/gate/part${i}.md`,
+        content: 'The part moves freely again. '.repeat(20),
+      }),
+    ).flat(),
+  ]
+  const current = sectionsOf(summarize(rows))['Current Work']!.join('\n')
+  expect(current).not.toContain('rusty')
+  expect(current).toContain('6 files changed')
+})
+
+it('lines are chosen by their new names for their length; none twice, and of one form at most three', () => {
+  const owner = {}
+  const line = (text: string) => ({ owner, text, at: 0, weight: 0 })
+  const listed = ['one', 'two', 'three', 'four', 'five'].map((name) => line(`modified: src/${name}.ts`))
+  const lines = [
+    ...listed,
+    line('alphaBeta gammaDelta'),
+    line('alphaBeta gammaDelta'),
+    line('nothing at all here'),
+  ]
+  const worth = (name: string) => (name.length > 3 ? 1 : 0)
+  const chosen = chooseLines(lines, worth, new Set(), 1_000, () => 0)
+    .get(owner)!
+    .map(({ text }) => text)
+  expect(chosen.filter((text) => text === 'alphaBeta gammaDelta')).toHaveLength(1)
+  expect(chosen.filter((text) => text.startsWith('modified'))).toHaveLength(3)
+  expect(chosen).not.toContain('nothing at all here')
+})
