@@ -197,7 +197,7 @@ export function evolution({ conversation, previous, chosen, isPlain }: Material)
       ...commits.map((subject) => ({ text: `Commit: ${subject}`, rank: rank - 20, cut: true })),
     ]
   })
-  return [...distinct(history), ...fresh, ...talk(conversation)]
+  return distinct([...history, ...fresh, ...talk(conversation)])
 }
 
 /** The first words of a request, above its statements. */
@@ -276,7 +276,8 @@ function older(lines: readonly string[], rank: number): Bullet[] {
   return lines.map((text, i) => ({ text, rank: rank - Math.min(200, 5 * (lines.length - i)), cut: true }))
 }
 
+/** Bullets without repeated ones. A sized one stays: lines below it belong to it. */
 function distinct(bullets: readonly Bullet[]): Bullet[] {
   const seen = new Set<string>()
-  return bullets.filter(({ text }) => !seen.has(text) && seen.add(text))
+  return bullets.filter(({ text, isSized }) => isSized === true || (!seen.has(text) && seen.add(text)))
 }
