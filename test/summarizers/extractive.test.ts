@@ -81,7 +81,7 @@ describe('the sections of a small session', () => {
   it('tell the directory, and what commands did', () => {
     expect(sections['Key Technical Concepts']).toEqual([
       'Working directory: `/app`',
-      'bash `npm test` (failed, ok)',
+      'bash `npm test` (failed, ok) — app@1.0.0',
       'bash `git commit -am "Parse INI sections"` (ok)',
     ])
   })

@@ -23,10 +23,9 @@ const SHORT_TEXT_SHARE = 0.3
 const LEAST_TEXT = 96
 const MOST_TEXT_SHARE = 0.8
 
-/** The largest share of the rest for lines of changed files, the share of what is left then for statements and quoted lines, and the largest share of a summary for lists of names. */
+/** The largest share of the rest for lines of changed files, the share of what is left then for statements and quoted lines. */
 const MAX_HEADS_SHARE = 0.5
-const LINES_SHARE = 0.9
-const NAMES_SHARE = 0.2
+const LINES_SHARE = 0.5
 
 /** Below this many units a summary has no headings, and the calls of a tool share a line. */
 const SHORT = 800
@@ -151,6 +150,17 @@ export class ExtractiveReader {
     this.#previous ??= readPrevious(earlierTexts, titles, artifacts)
     const previous = this.#previous
     const after = this.#after.conversation()
+    const isSilent = [conversation, after].every(({ texts, lastCallAt, summaries }) => {
+      return texts.length === 0 && lastCallAt < 0 && summaries.length === 0
+    })
+    // Nothing came that could change the earlier summary.
+    if (
+      isSilent &&
+      titles === SUMMARY_SECTIONS &&
+      previousSummary.trim() !== '' &&
+      previousSummary.length <= max
+    )
+      return { text: previousSummary, shortened: 0 }
     const bullets = bulletsByTopic({ conversation, after, previous })
 
     // In a few lines, headings would take the room of the text.
@@ -203,7 +213,7 @@ export class ExtractiveReader {
       'evolution',
       evolution({ conversation, after, previous, chosen, isPlain }),
     )
-    const options = { isShort, namesRoom: Math.floor(max * NAMES_SHARE), quoted }
+    const options = { isShort, quoted }
     const { files, others } = artifacts.lines(left - spent, conversation.count, shown, options)
     const fitted = fitSections(arranged(withArtifacts(more, files, others)), max, plain.limits)
     if (fitted.text !== '' || count === 0) return fitted

@@ -4,7 +4,7 @@ import type { Outcome } from '../../messages/outcome.ts'
 import { type Call, outputHead } from '../calls.ts'
 import { cleanLine, oneLine, sentencesOf, shorten, withoutFences } from '../text.ts'
 import { type Candidate, DEFINES, excerptOf, LINE_UNITS } from './lines.ts'
-import { eachName, isListable, type Names } from './names.ts'
+import { eachName, isCredential, type Names } from './names.ts'
 import { FilePaths } from './paths.ts'
 import { callLabel, isInspection, shellCommand, workingDirectory, writtenBy } from './shell.ts'
 
@@ -67,10 +67,10 @@ const ROOT_COST = 12
 const QUOTED = '· '
 /** The least worth of a line that has room before quoted lines. */
 const MIN_HEAD_WORTH = 0.3
-/** The maximum number of names in a line. */
-const MAX_LISTED = 8
+/** The share of the room that such lines leave to names. */
+const MIN_NAMES_SHARE = 0.4
 /** The least value of a listed name. */
-const MIN_VALUE = 0.1
+const MIN_VALUE = 0.005
 
 export class Artifacts {
   readonly #names: Names
@@ -317,7 +317,7 @@ export class Artifacts {
 
   /**
    * The lines of at most about `room` units in total that hold the names of greatest value after message `at`. Names in `shown` are
-   * elsewhere in the view. `isShort`: the calls of a tool share a line. `namesRoom`: the units for lists of names. `quoted`: the lines
+   * elsewhere in the view. `isShort`: the calls of a tool share a line. `quoted`: the lines
    * that follow that of an artifact. Files are in the order of first use, then calls.
    */
   lines(
@@ -326,11 +326,9 @@ export class Artifacts {
     shown: ReadonlySet<string>,
     {
       isShort,
-      namesRoom,
       quoted,
     }: {
       readonly isShort: boolean
-      readonly namesRoom: number
       readonly quoted: ReadonlyMap<Artifact, readonly Candidate<Artifact>[]>
     },
   ): ArtifactLines {
@@ -338,25 +336,31 @@ export class Artifacts {
     if (isShort) this.#mergeCalls()
     const chosen = new Map<Artifact, string[]>()
     let left = room - (root === '' ? 0 : root.length + ROOT_COST)
-    let namesLeft = namesRoom
     for (const [artifact, lines] of quoted) {
       left -= headOfLine(artifact, root).length + LINE_COST
       for (const { text } of lines) left -= text.length + LINE_UNITS
       chosen.set(artifact, [])
     }
+    // Changed files, and calls that ran several times, before the names of others.
+    const heads = [...new Set(this.#all.values())].filter((artifact) => worthOf(artifact) >= MIN_HEAD_WORTH)
+    for (const artifact of heads.sort((a, b) => worthOf(b) - worthOf(a) || b.last - a.last)) {
+      const cost = headOfLine(artifact, root).length + LINE_COST
+      if (chosen.has(artifact) || cost > left - room * MIN_NAMES_SHARE) continue
+      left -= cost
+      chosen.set(artifact, [])
+    }
     for (const { artifact, names, headCost } of this.#steps(at, shown, root)) {
       const before = chosen.get(artifact)
       const head = before === undefined ? headCost : 0
-      if (head > left || (before !== undefined && before.length >= MAX_LISTED)) continue
+      if (head > left) continue
       const list = before ?? []
       left -= head
       chosen.set(artifact, list)
       for (const name of names) {
         const cost = name.length + SEPARATOR
-        if (cost > Math.min(namesLeft, left) || list.length >= MAX_LISTED) continue
+        if (cost > left) continue
         const saved = addName(list, name)
         left += saved - cost
-        namesLeft += saved - cost
       }
     }
     const files: string[] = []
@@ -397,7 +401,7 @@ export class Artifacts {
     this.#names.each((name, home) => {
       const artifact = this.#all.get(home)
       if (artifact === undefined || shown.has(name) || artifact.label.includes(name)) return
-      if (!isListable(name)) return
+      if (isCredential(name)) return
       const value = this.#names.valueOf(name, at)
       if (value < MIN_VALUE) return
       const choice = choiceOf(name, value)

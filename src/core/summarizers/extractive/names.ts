@@ -189,10 +189,15 @@ const CREDENTIAL =
 const LETTERS = /\p{L}{3}/u
 const MIN_NAME = 4
 
-/** Whether a name means something by itself in a list: not a number, time, line, hash, unit, secret, or a word of three letters. */
+/** Whether a name looks like a secret, which no summary lists. */
+export function isCredential(name: string): boolean {
+  return CREDENTIAL.test(name)
+}
+
+/** Whether a name means something by itself: not a number, time, line, hash, unit, secret, or a word of three letters. */
 export function isListable(name: string): boolean {
   if (name.length < MIN_NAME || !LETTERS.test(name) || MEASURE.test(name) || HASH.test(name)) return false
-  return !OPAQUE.test(name) && !CREDENTIAL.test(name)
+  return !OPAQUE.test(name) && !isCredential(name)
 }
 
 /** An id in the data of a tool: letters and digits. */
