@@ -190,7 +190,7 @@ function isLostIn(kept: ts.Node, name: ts.Node, value: ts.Expression): boolean {
 /** Places where the promises never reject, and why. */
 const NEVER: ReadonlyMap<string, string> = new Map([
   ['before = this.#worker.works(sessionId)', 'works resolve when they are over, whatever fails'],
-  ['before = this.#underWay(sessionId)', 'works, and offers, which have a handler'],
+  ['before = this.#liveWork(sessionId)', 'works, and offers, which have a handler'],
 ])
 
 function lostIn(files: readonly ts.SourceFile[]): Place[] {

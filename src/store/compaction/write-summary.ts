@@ -285,7 +285,7 @@ export function fittedByLines(written: WrittenSummary, fits: (text: string) => b
       const gap = lines.at(-1) === '' ? lines.splice(-1) : []
       while (lines.length > 0 && !fits(joined()))
         if (isFence(lines.pop()!)) lines.splice(Math.max(0, lines.findLastIndex(isFence)))
-      if (lines.length > 0) lines.push(...gap)
+      if (lines.length > 0) for (const line of gap) lines.push(line)
     }
   const left = joined()
   const isWorth = fits(left) && left.length >= summary.length * (1 - LEFT_OUT_SHARE)

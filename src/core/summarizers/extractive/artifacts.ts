@@ -373,8 +373,7 @@ export class Artifacts {
       const head = headOfLine(artifact, root)
       const line = names.length === 0 ? head : `${head} — ${names.join(', ')}`
       const lines = [line, ...(quoted.get(artifact) ?? []).map(({ text }) => `${QUOTED}${text}`)]
-      if (artifact.kind === 'file') files.push(...lines)
-      else others.push(...lines)
+      for (const one of lines) (artifact.kind === 'file' ? files : others).push(one)
     }
     if (root !== '' && files.length > 0) files.unshift(`Root: \`${root}\``)
     return { files, others }
