@@ -134,7 +134,7 @@ export function withoutPrelude(command: string): string {
  */
 
 /** The most units that are parsed of a text that looks like data. */
-const MOST_DATA = 200_000
+const MAX_DATA = 200_000
 
 function ofData(value: Json, kind: Kind, depth: number): Outcome {
   if (typeof value === 'string') return ofText(value, kind)
@@ -171,13 +171,13 @@ type Fields = ReadonlyMap<string, Json>
 
 /** Returns the fields of a record, with names in lower case and without underscores. A longer record is data, not a report. */
 function plainFields(value: JsonObject): Fields {
-  const entries = Object.entries(value).slice(0, MOST_FIELDS)
+  const entries = Object.entries(value).slice(0, MAX_FIELDS)
   return new Map(
     entries.map(([name, field]) => [name.toLowerCase().replaceAll(/[^\p{L}\d]/gu, ''), field as Json]),
   )
 }
 
-const MOST_FIELDS = 60
+const MAX_FIELDS = 60
 
 /** The outcome of a list: several answers, or the parts of one. */
 function ofList(items: readonly Json[], kind: Kind): Outcome {
@@ -257,17 +257,17 @@ const FIRST_LINES = 6
 const LAST_LINES = 40
 const LINE_UNITS = 400
 /** A longer text from a tool that shows text is content, whatever its beginning. */
-const LONGEST_MESSAGE = 4_000
+const MAX_MESSAGE = 4_000
 /** A longer page that begins with an error is about errors. */
-const LONGEST_ERROR_PAGE = 2_500
+const MAX_ERROR_PAGE = 2_500
 /** The lines at both ends of an editor's report that say what happened. */
 const REPORT_START = 4
 const REPORT_END = 2
 /** A message of a tool, rather than an answer: its lines and units. */
 const MESSAGE_LINES = 3
-const LONGEST_SENTENCE = 400
+const MAX_SENTENCE = 400
 /** A longer text from a service is an answer, not a refusal. */
-const LONGEST_REFUSAL = 600
+const MAX_REFUSAL = 600
 /** Fewer lines are probably the whole output of a command that ends in `| head`. */
 const CUT_LINES = 10
 
@@ -279,13 +279,13 @@ function ofText(given: string, kind: Kind): Outcome {
   const head = whole ? text : headOf(text, HEAD_UNITS)
   if (whole && (head.trim() === '' || wording.CLEARED.test(head.trim()))) return 'unknown'
   // The content of a file, the most common result.
-  if (does === 'show' && kind.command === undefined && text.length > LONGEST_MESSAGE) return 'ok'
-  const fenced = text.length <= MOST_DATA ? wording.FENCED.exec(text)?.[1] : undefined
+  if (does === 'show' && kind.command === undefined && text.length > MAX_MESSAGE) return 'ok'
+  const fenced = text.length <= MAX_DATA ? wording.FENCED.exec(text)?.[1] : undefined
   if (fenced !== undefined) return ofText(fenced, kind)
   if (wording.ERROR_ELEMENT.test(head)) return 'failed'
   const header = wording.HEADER.exec(head)?.[0]
   if (header !== undefined) return ofFramed(header, text.slice(header.length), kind)
-  const printed = text.length <= MOST_DATA ? wording.PRINTED_CONTENT.exec(text) : null
+  const printed = text.length <= MAX_DATA ? wording.PRINTED_CONTENT.exec(text) : null
   if (printed !== null) return printed[3] === 'True' ? 'failed' : ofText(unescaped(printed[2]!), kind)
   const data = does === 'show' && !wording.ENVELOPE.test(text.slice(-60)) ? undefined : dataIn(text)
   if (data !== undefined) return ofData(data, kind, 1)
@@ -302,12 +302,12 @@ function ofText(given: string, kind: Kind): Outcome {
     does === 'show' && kind.command === undefined ? undefined : exitCode(first, last, does !== 'run')
   if (code !== undefined) return code === 0 ? 'ok' : 'failed'
   if (!isShown && [opening, last.at(-1) ?? ''].some((line) => wording.RUNNING.test(line))) return 'unknown'
-  const isMessage = !isShown || text.length <= LONGEST_MESSAGE
+  const isMessage = !isShown || text.length <= MAX_MESSAGE
   if (isMessage && isHeading(opening, text, kind)) return 'failed'
   // The client, or a person, says what became of the call.
-  const isRemark = wording.CLIENT.test(opening) && (!isShown || text.length <= LONGEST_ERROR_PAGE)
+  const isRemark = wording.CLIENT.test(opening) && (!isShown || text.length <= MAX_ERROR_PAGE)
   if (isRemark && verdict(opening, kind) === 'failed') return 'failed'
-  const isShort = whole && last.length <= MESSAGE_LINES && text.length <= LONGEST_SENTENCE
+  const isShort = whole && last.length <= MESSAGE_LINES && text.length <= MAX_SENTENCE
   const told = verdict(opening, kind)
   switch (does) {
     case 'show':
@@ -316,7 +316,7 @@ function ofText(given: string, kind: Kind): Outcome {
       if (isShort && told === 'failed' && mayBeTold(opening, last, kind)) return 'failed'
       if (does === 'show') return last.length <= 3 && last.every(isProgramError) ? 'failed' : 'ok'
       if (kind.command !== undefined && wording.NO_CONNECTION.test(last.at(-1) ?? '')) return 'failed'
-      return text.length <= LONGEST_ERROR_PAGE && wording.NO_PAGE.test(first[0] ?? '') ? 'failed' : 'ok'
+      return text.length <= MAX_ERROR_PAGE && wording.NO_PAGE.test(first[0] ?? '') ? 'failed' : 'ok'
     case 'change':
       return ofReport([...first.slice(0, REPORT_START), ...last.slice(-REPORT_END)], kind)
     case 'run':
@@ -329,7 +329,7 @@ function ofText(given: string, kind: Kind): Outcome {
       }
       return ofPrinted(first, last, kind)
     case 'other':
-      return text.length <= LONGEST_REFUSAL && told === 'failed' ? 'failed' : 'ok'
+      return text.length <= MAX_REFUSAL && told === 'failed' ? 'failed' : 'ok'
   }
 }
 
@@ -360,7 +360,7 @@ function isHeading(opening: string, text: string, { does, command = '', quotes }
   if (quotes === true) return wording.FATAL.test(opening) && !/logs?\b/.test(command)
   // The output of a command is read from its end.
   if (does === 'run' || (does === 'show' && /^\s*[[{]/.test(text))) return false
-  return wording.HEADING.test(opening) && (does !== 'fetch' || text.length <= LONGEST_ERROR_PAGE)
+  return wording.HEADING.test(opening) && (does !== 'fetch' || text.length <= MAX_ERROR_PAGE)
 }
 
 /** The outcome of an editor's report: the first line with text decides, because the changed text may follow. */
@@ -419,7 +419,7 @@ function countsFailures(line: string): boolean {
 }
 
 function dataIn(text: string): Json | undefined {
-  if (text.length > MOST_DATA || !/^\s{0,20}[[{]/.test(text) || !/[\]}]\s{0,20}$/.test(text.slice(-21)))
+  if (text.length > MAX_DATA || !/^\s{0,20}[[{]/.test(text) || !/[\]}]\s{0,20}$/.test(text.slice(-21)))
     return undefined
   return parsedJson(text) ?? parsedJson(jsonOfPython(text))
 }

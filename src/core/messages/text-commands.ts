@@ -24,7 +24,7 @@ export const SHELL = 'bash'
 export const EDIT = 'edit_file'
 
 /** The most commands of one message, and the most units of it that are searched. */
-const MOST_CALLS = 20
+const MAX_CALLS = 20
 const SEARCHED_UNITS = 60_000
 
 /** Returns the commands of a text. `openFile`: the file that SWE-agent's editor shows. Takes linear time. */
@@ -37,7 +37,7 @@ export function commandsIn(text: string, openFile: string | undefined): TextComm
     const isThought =
       (hasThought(searched) || calls.some(({ toolName }) => toolName === 'action')) &&
       !calls.some(({ toolName }) => FINAL.test(toolName))
-    return { calls: calls.slice(0, MOST_CALLS), text: shown, form: isThought ? 'thought' : form }
+    return { calls: calls.slice(0, MAX_CALLS), text: shown, form: isThought ? 'thought' : form }
   }
   if (marked.length + edits.length > 0) {
     const isWhole = marked.length > 0 && text.length <= SEARCHED_UNITS
@@ -66,7 +66,7 @@ const FINAL =
 const OPENING =
   /<(?:(function|parameter|invoke|tool)(?:=| name=")([\w.-]{1,60})"?|([a-z][A-Za-z0-9_]{2,40}))>/g
 /** The most opening tags that are followed in one text: an end tag is sought for each. */
-const MOST_TAGS = 300
+const MAX_TAGS = 300
 /** Elements whose text is a command. */
 const COMMAND_ELEMENTS = new Map([
   ['command', SHELL],
@@ -96,7 +96,7 @@ function elementsOf(text: string): Element[] {
   let past = 0
   for (const match of text.matchAll(OPENING)) {
     if (match.index < past) continue
-    if (++tags > MOST_TAGS) break
+    if (++tags > MAX_TAGS) break
     const [tag, kind, given, plain] = match
     const start = match.index + tag.length
     const end = text.indexOf(`</${kind ?? plain}>`, start)
@@ -180,7 +180,7 @@ function editBlocks(text: string): TextCall[] {
       new_string: text.slice(middle.end + 1, end.at),
     }
     found.push({ toolName: EDIT, input })
-    if (found.length === MOST_CALLS) break
+    if (found.length === MAX_CALLS) break
   }
   return found
 }
@@ -259,7 +259,7 @@ function jsonCommands(
 function jsonCalls(value: Json, depth: number): TextCall[] | undefined {
   if (depth > 4) return undefined
   if (Array.isArray(value)) {
-    const items = value.slice(0, MOST_CALLS) as Json[]
+    const items = value.slice(0, MAX_CALLS) as Json[]
     const calls = items.map((item) =>
       typeof item === 'string' && depth > 0 ? [shellCall(item)] : jsonCalls(item, depth + 1),
     )

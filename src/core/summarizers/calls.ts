@@ -114,10 +114,10 @@ function field(input: Json, name: string): Json | undefined {
 }
 
 /** A longer text is not a file name, in any argument. */
-const LONGEST_PATH = 500
+const MAX_PATH_UNITS = 500
 /** Text of several lines, or of blanks only, is not a file name either. */
 function mayBePath(text: string): boolean {
-  return text.length <= LONGEST_PATH && text.trim() !== '' && !/[\n\r]/.test(text)
+  return text.length <= MAX_PATH_UNITS && text.trim() !== '' && !/[\n\r]/.test(text)
 }
 
 function filesIn(input: Json): readonly string[] {

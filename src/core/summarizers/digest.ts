@@ -47,7 +47,7 @@ export function digestToolCalls(messages: readonly Message[], options: ToolNames
 }
 
 /** The maximum number of entries while calls are read, and the number kept when there are more: a session may have a million calls. */
-const MOST_HELD = 8_000
+const MAX_HELD = 8_000
 const HELD_AFTER = 4_000
 
 /** The entries by their identity, in any order, each with the numbers of its first and last call. */
@@ -84,7 +84,7 @@ export class ToolCallReader {
     const entry = entryOf(call)
     const key = keyOf(entry)
     this.#held.set(key, heldWith(this.#held.get(key), entry, number))
-    if (this.#held.size > MOST_HELD) this.#release()
+    if (this.#held.size > MAX_HELD) this.#release()
     if (effect === 'other' || entry.status === 'failed') return
     const files = this.#files[effect]
     for (const path of paths) files.set(path, Math.min(number, files.get(path) ?? number))

@@ -1,5 +1,6 @@
 import { defined } from '../messages/json.ts'
 import { type Message, partsOf } from '../messages/message.ts'
+import type { Outcome } from '../messages/outcome.ts'
 import { TextAgentReader } from '../messages/text-agent.ts'
 import { CallReader, type CallsRead, outputHead } from './calls.ts'
 import type { Artifact, FileChange } from './extractive/artifacts.ts'
@@ -20,8 +21,8 @@ import { oneLine, shorten, unitsWithin } from './text.ts'
 const TEXT_SHARE = 0.55
 const SHORT_TEXT_SHARE = 0.3
 /** The least units of that text, and its largest share for them. Requests and firm rules get as much when they need it. */
-const LEAST_TEXT = 96
-const MOST_TEXT_SHARE = 0.8
+const MIN_TEXT = 96
+const MAX_TEXT_SHARE = 0.8
 
 /** The largest share of the rest for lines of changed files, the share of what is left then for statements and quoted lines. */
 const MAX_HEADS_SHARE = 0.5
@@ -34,7 +35,7 @@ const HEADINGS = 64
 
 /** Messages of fewer units than this are summarized more fully; and the minimum size of a summary. */
 const FEW_UNITS = 2_000
-const LEAST_UNITS = 120
+const MIN_UNITS = 120
 
 /**
  * Summarizes without a model, from the text of the messages: the user's requests and rules in their own words, files and
@@ -52,7 +53,9 @@ export const extractiveSummarizer: Summarizer = {
 }
 
 /** What a log says that its summary must say too, and must not contradict. */
-export type LogRecord = Pick<Conversation, 'failures' | 'lastTest' | 'todo'> & {
+export type LogRecord = Pick<Conversation, 'failures' | 'todo'> & {
+  /** The label and outcome of the last command that ran tests. */
+  readonly lastTest: { readonly label: string; readonly outcome: Outcome } | undefined
   /** The user's rules in force, and the withdrawn ones. */
   readonly rules: readonly Rule[]
   readonly withdrawn: readonly Rule[]
@@ -93,12 +96,14 @@ export class ExtractiveReader {
   readonly #conversation = new ConversationReader()
   readonly #after = new ConversationReader()
   #count = 0
+  #markers = 0
   #units = 0
   #previous: Previous | undefined
 
   /** `calls`: those of the message, by one `CallReader` for all messages. `position`: that of the message in the log. */
   add(message: SummaryRequest['messages'][number], calls: CallsRead, position?: number): void {
     this.#count += 1
+    if (message.kind === 'marker') this.#markers += 1
     this.#units += unitsOf(message)
     this.#conversation.add(message, calls, position)
   }
@@ -117,12 +122,12 @@ export class ExtractiveReader {
     const read = (lines: readonly string[] = []): Rule[] => lines.map(readRule)
     const spoken = [...rulesIn(conversation.texts), ...withdrawals(this.#after.conversation())]
     const { inForce, withdrawn } = sortedRules([...read(earlier?.rules), ...spoken])
-    const { failures, lastTest = earlier?.lastTest, todo, artifacts, summaries } = conversation
+    const { failures, todo, artifacts, summaries } = conversation
     return {
       rules: inForce,
       withdrawn: [...read(earlier?.withdrawn), ...withdrawn],
       failures,
-      lastTest,
+      lastTest: earlier?.lastTest,
       todo,
       changes: artifacts.changes(),
       isWhole: earlier === undefined && summaries.length === 0,
@@ -139,7 +144,9 @@ export class ExtractiveReader {
     const { previousSummary = '' } = request
     const count = this.#count
     const most = unitsWithin(request.maxTokens)
-    if (count === 0 && previousSummary.length <= most) return { text: previousSummary, shortened: 0 }
+    // Markers alone change nothing in an earlier summary.
+    const isSame = count === 0 || (count === this.#markers && previousSummary.trim() !== '')
+    if (isSame && previousSummary.length <= most) return { text: previousSummary, shortened: 0 }
     const max = Math.min(most, previousSummary.length + unitsWorth(this.#units))
 
     const conversation = this.#conversation.conversation()
@@ -150,18 +157,9 @@ export class ExtractiveReader {
     this.#previous ??= readPrevious(earlierTexts, titles, artifacts)
     const previous = this.#previous
     const after = this.#after.conversation()
-    const isSilent = [conversation, after].every(({ texts, lastCallAt, summaries }) => {
-      return texts.length === 0 && lastCallAt < 0 && summaries.length === 0
-    })
-    // Nothing came that could change the earlier summary.
-    if (
-      isSilent &&
-      titles === SUMMARY_SECTIONS &&
-      previousSummary.trim() !== '' &&
-      previousSummary.length <= max
-    )
-      return { text: previousSummary, shortened: 0 }
-    const bullets = bulletsByTopic({ conversation, after, previous })
+    const course = new Map(conversation.exchanges.map((exchange) => [exchange, courseLine(exchange)]))
+    const material = { conversation, after, previous, course }
+    const bullets = bulletsByTopic(material)
 
     // In a few lines, headings would take the room of the text.
     const isShort = most < SHORT || (previousSummary === '' && max < SHORT)
@@ -170,8 +168,8 @@ export class ExtractiveReader {
       return isShort ? sections.map((section) => ({ ...section, title: '' })) : sections
     }
     const share = isShort ? SHORT_TEXT_SHARE : TEXT_SHARE
-    const least = Math.max(LEAST_TEXT, leastOfMusts([...bullets.values()].flat()))
-    const room = Math.floor(Math.max(max * share, Math.min(MOST_TEXT_SHARE * max, least)))
+    const least = Math.max(MIN_TEXT, leastOfMusts([...bullets.values()].flat()))
+    const room = Math.floor(Math.max(max * share, Math.min(MAX_TEXT_SHARE * max, least)))
     // The text without artifacts first: their lines do not repeat its names, and get the room that it leaves.
     const plain = fitSections(arranged(bullets), room)
     const shown = new Set<string>()
@@ -182,15 +180,9 @@ export class ExtractiveReader {
     const heads = Math.min(artifacts.headUnits(), left * MAX_HEADS_SHARE)
     const said = Math.floor(Math.max(0, left - plain.missing - heads) * LINES_SHARE)
     const isPlain = (line: string): boolean => plain.text.includes(line)
-    const costs = new Map<Exchange | Artifact, number>()
     const headCost = (owner: Exchange | Artifact): number => {
-      let cost = costs.get(owner)
-      if (cost !== undefined) return cost
-      if ('replies' in owner) {
-        cost = isPlain(courseLine(owner).text) ? 0 : headOfCourse(owner.request).length + LINE_UNITS
-      } else cost = artifacts.headCost(owner)
-      costs.set(owner, cost)
-      return cost
+      if (!('replies' in owner)) return artifacts.headCost(owner)
+      return isPlain(course.get(owner)!.text) ? 0 : headOfCourse(owner.request).length + LINE_UNITS
     }
     const lines = chooseLines<Exchange | Artifact>(
       [...statementsIn(conversation, plain.text), ...artifacts.excerpts(isShort)],
@@ -209,10 +201,7 @@ export class ExtractiveReader {
         for (const { text } of list) spent += text.length + LINE_UNITS
       } else quoted.set(owner, list as Candidate<Artifact>[])
     }
-    const more = new Map(bullets).set(
-      'evolution',
-      evolution({ conversation, after, previous, chosen, isPlain }),
-    )
+    const more = new Map(bullets).set('evolution', evolution({ ...material, chosen, isPlain }))
     const options = { isShort, quoted }
     const { files, others } = artifacts.lines(left - spent, conversation.count, shown, options)
     const fitted = fitSections(arranged(withArtifacts(more, files, others)), max, plain.limits)
@@ -279,7 +268,7 @@ const HOMELESS: readonly (readonly [Topic, Topic])[] = [
 
 /** The maximum units of a summary so that it is worth having: half of the messages' units, or most of them when they are few. */
 function unitsWorth(units: number): number {
-  return Math.floor(Math.max(units / 2, Math.min(0.8 * units, FEW_UNITS), LEAST_UNITS))
+  return Math.floor(Math.max(units / 2, Math.min(0.8 * units, FEW_UNITS), MIN_UNITS))
 }
 
 function unitsOf(message: Message): number {

@@ -57,7 +57,7 @@ export type Artifact = {
 type ArtifactLines = { readonly files: readonly string[]; readonly others: readonly string[] }
 
 /** The maximum number of calls, of which the oldest are dropped. */
-const MOST_CALLS = 6_000
+const MAX_CALLS = 6_000
 /** The maximum units of a file's description. */
 const ABOUT_UNITS = 100
 /** The marks of a line (`- `, ` — `, the line break), and of the line about the directory. */
@@ -84,7 +84,6 @@ export class Artifacts {
   /** The calls of each tool as one artifact, after they were merged. */
   readonly #merged = new Map<string, Artifact>()
   #next = 0
-  #isMerged = false
   /** That of the last line of an earlier summary: lines that quote it follow. */
   #lastCarried: { readonly id: number; readonly artifact: Artifact } | undefined
   /** The number of files of earlier summaries that were not used since. */
@@ -155,14 +154,16 @@ export class Artifacts {
 
   /** The units of the lines without names that say most: of changed files, and of calls that ran several times. */
   headUnits(): number {
-    return [...new Set(this.#all.values())]
-      .filter((artifact) => worthOf(artifact) >= MIN_HEAD_WORTH)
-      .reduce((sum, artifact) => sum + this.headCost(artifact), 0)
+    return this.#telling().reduce((sum, artifact) => sum + this.headCost(artifact), 0)
+  }
+
+  #telling(): Artifact[] {
+    return [...new Set(this.#all.values())].filter((artifact) => worthOf(artifact) >= MIN_HEAD_WORTH)
   }
 
   /** The units of the beginning of an artifact's line. */
-  headCost(artifact: Artifact): number {
-    return headOfLine(artifact, '').length + LINE_COST
+  headCost(artifact: Artifact, root = ''): number {
+    return headOfLine(artifact, root).length + LINE_COST
   }
 
   /** The lines of the newest contents, as candidates. */
@@ -282,7 +283,7 @@ export class Artifacts {
     if (kind === 'call') {
       this.#calls.delete(id)
       this.#calls.add(id)
-      if (this.#calls.size > MOST_CALLS) this.#drop(this.#calls.values().next().value!)
+      if (this.#calls.size > MAX_CALLS) this.#drop(this.#calls.values().next().value!)
     }
     return id
   }
@@ -337,14 +338,13 @@ export class Artifacts {
     const chosen = new Map<Artifact, string[]>()
     let left = room - (root === '' ? 0 : root.length + ROOT_COST)
     for (const [artifact, lines] of quoted) {
-      left -= headOfLine(artifact, root).length + LINE_COST
+      left -= this.headCost(artifact, root)
       for (const { text } of lines) left -= text.length + LINE_UNITS
       chosen.set(artifact, [])
     }
     // Changed files, and calls that ran several times, before the names of others.
-    const heads = [...new Set(this.#all.values())].filter((artifact) => worthOf(artifact) >= MIN_HEAD_WORTH)
-    for (const artifact of heads.sort((a, b) => worthOf(b) - worthOf(a) || b.last - a.last)) {
-      const cost = headOfLine(artifact, root).length + LINE_COST
+    for (const artifact of this.#telling().sort((a, b) => worthOf(b) - worthOf(a) || b.last - a.last)) {
+      const cost = this.headCost(artifact, root)
       if (chosen.has(artifact) || cost > left - room * MIN_NAMES_SHARE) continue
       left -= cost
       chosen.set(artifact, [])
@@ -359,8 +359,7 @@ export class Artifacts {
       for (const name of names) {
         const cost = name.length + SEPARATOR
         if (cost > left) continue
-        const saved = addName(list, name)
-        left += saved - cost
+        left += addName(list, name) - cost
       }
     }
     const files: string[] = []
@@ -381,8 +380,7 @@ export class Artifacts {
 
   /** Makes the calls of each tool one artifact: in a short summary there is no room for their targets. */
   #mergeCalls(): void {
-    if (this.#isMerged) return
-    this.#isMerged = true
+    if (this.#merged.size > 0) return
     const merged = this.#merged
     for (const [id, artifact] of this.#all) {
       if (artifact.kind === 'file') continue
@@ -416,7 +414,7 @@ export class Artifacts {
       eachName(artifact.label, (name) => {
         if (!shown.has(name)) worth += this.#names.valueOf(name, at)
       })
-      addSteps(steps, artifact, own, headOfLine(artifact, root).length + LINE_COST, worth)
+      addSteps(steps, artifact, own, this.headCost(artifact, root), worth)
     }
     return steps.sort((a, b) => b.ratio - a.ratio)
   }
@@ -556,7 +554,7 @@ function linesIn(input: Json, names: RegExp): string[] {
 
 /** The maximum units of a result that is parsed as data, the texts in it that are visited, the rows that are kept, the length of a row and of a value. */
 const DATA_UNITS = 20_000
-const MOST_TEXTS = 600
+const MAX_TEXTS = 600
 const MAX_ROWS = 200
 const ROW_UNITS = 140
 const VALUE_UNITS = 60
@@ -617,7 +615,7 @@ function fieldsOf(value: Json): (readonly [string, Json])[] {
 
 /** Visits the texts and numbers in a value with the names of their fields; at most 600 of them. */
 function eachText(data: Json | undefined, visit: (text: string, field: string) => void): void {
-  let left = MOST_TEXTS
+  let left = MAX_TEXTS
   const walk = (value: Json | undefined, field: string, depth: number): void => {
     if (left <= 0 || depth > 8) return
     if (typeof value === 'string' || typeof value === 'number') {

@@ -55,7 +55,6 @@ export class ConversationReader {
   #branch: string | undefined
   /** What the user gave to a command of the client: the next message with it is the instructions of the command. */
   #given = ''
-  #lastTest: Conversation['lastTest']
   #at = 0
 
   /** Adds a message, its calls and its position in the log. Results that come later are set on the calls. */
@@ -127,22 +126,21 @@ export class ConversationReader {
 
   #end(call: Call): void {
     const { outcome, at } = call.result!
+    const command = shellCommand(call)
+    const label = callLabel(call, command)
     this.#latest.push({
       at: call.at,
-      label: callLabel(call, shellCommand(call)),
+      label,
       outcome,
       changed: call.effect === 'write' && outcome !== 'failed' ? call.paths[0] : undefined,
     })
     if (this.#latest.length > MAX_LATEST) this.#latest.shift()
-    const command = shellCommand(call)
     const gist = command === undefined ? undefined : gistOf(command)
     this.#artifacts.end(call)
     this.#todo.end(call)
     const line = errorLine(call)
-    const label = line !== undefined || this.#failures.size > 0 ? callLabel(call, command) : ''
     if (line !== undefined) this.#fail(label, line, gist, call)
     const isTest = gist !== undefined && TEST_COMMAND.test(gist)
-    if (isTest) this.#lastTest = { label: callLabel(call, command), outcome }
     if (outcome === 'failed') return
     const paths =
       this.#failures.size === 0 ? [] : [...call.paths, ...writtenBy(command ?? '').map(({ path }) => path)]
@@ -205,7 +203,6 @@ export class ConversationReader {
       lastCallAt: this.#lastCallAt,
       latest: (after) => described(this.#latest.filter(({ at }) => at > after)),
       failures: [...this.#failures.values()],
-      lastTest: this.#lastTest,
       todo: this.#todo.items(),
       todoAt: this.#todo.at,
       isTodoWhole: this.#todo.isWhole,

@@ -1,4 +1,3 @@
-import type { Outcome } from '../../messages/outcome.ts'
 import type { Artifacts } from './artifacts.ts'
 import type { Names } from './names.ts'
 
@@ -62,8 +61,6 @@ export type Conversation = {
   readonly latest: (after: number) => string
   /** The newest failures, oldest first. */
   readonly failures: readonly Failure[]
-  /** The label and outcome of the last command that runs tests. */
-  readonly lastTest: { readonly label: string; readonly outcome: Outcome } | undefined
   /** Whether several people talk with each other: nobody is the user. */
   readonly isGroupTalk: boolean
   /** The last list of tasks that a tool received or showed, with later changes, and the message of the last change, -1 without one. */

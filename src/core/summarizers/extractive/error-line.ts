@@ -22,13 +22,13 @@ const DESCRIPTIONS: readonly RegExp[] = [
 const RESULT_ENDS = [600, 3_000] as const
 
 /** The units of a user's reason: it is a request. */
-const MOST_REASON = 400
+const MAX_REASON = 400
 
 /** The line of a result that describes the error, if it failed. */
 export function errorLine({ result }: Call): string | undefined {
   if (result?.outcome !== 'failed') return undefined
   if (result.answer?.isRefusal === true)
-    return shorten(`refused by the user: ${oneLine(result.answer.text)}`, MOST_REASON)
+    return shorten(`refused by the user: ${oneLine(result.answer.text)}`, MAX_REASON)
   const start = outputHead(result.output, RESULT_ENDS[0])
   const end = outputTail(result.output, start.length, RESULT_ENDS[1])
   const whole = `${start}\n${end}`.replaceAll(ESCAPES, ' ')

@@ -27,10 +27,10 @@ export type Fitted = {
 }
 
 /** The minimum units of a shortened bullet. */
-const LEAST_CUT = 60
+const MIN_CUT = 60
 /** The share of the room that requests and rules may take before they are shortened, and the minimum units of each. */
 const MUST_SHARE = 0.7
-const LEAST_MUST = 40
+const MIN_MUST = 40
 /** Requests and rules may take all of so little room. */
 const FEW_UNITS = 100
 /** In so little room, a rule that is a sentence of a request is not repeated. */
@@ -199,7 +199,7 @@ function limitsOf(musts: readonly Bullet[], room: number): Limits {
 
 /** The least units of a request or rule in a room: two requests always fit. */
 function leastOf({ text, must }: Bullet, room: number): number {
-  const least = must === REQUEST ? Math.min(LEAST_MUST, Math.floor(room / 2) - BULLET_COST) : LEAST_MUST
+  const least = must === REQUEST ? Math.min(MIN_MUST, Math.floor(room / 2) - BULLET_COST) : MIN_MUST
   return Math.max(1, Math.min(text.length, least))
 }
 
@@ -231,7 +231,7 @@ export const FIRM = 3
 export const WEAK = 2
 
 /** The minimum units of the words of a shortened quotation that names its message. */
-const LEAST_WORDS = 8
+const MIN_WORDS = 8
 
 /** A request or rule of at most `max` units: without the position of its message when it is whole then, else shortened with it. */
 function shortenMust({ text }: Bullet, max: number): string {
@@ -241,14 +241,14 @@ function shortenMust({ text }: Bullet, max: number): string {
   const isWhole = !words.endsWith('…')
   if (isWhole && text.length - note.length <= max) return text.slice(0, text.length - note.length)
   const room = max - label.length - 1
-  const kept = room - note.length < LEAST_WORDS ? '' : note
+  const kept = room - note.length < MIN_WORDS ? '' : note
   return `${label}${shorten(words, Math.max(1, room - kept.length))}"${kept}`
 }
 
 function cutTo(bullet: Bullet, max: number): string | undefined {
   if (bullet.text.length <= max) return bullet.text
-  if (bullet.must !== undefined) return max < LEAST_CUT ? undefined : shortenMust(bullet, max)
-  return bullet.cut === true && max >= Math.max(LEAST_CUT, bullet.text.length / 2)
+  if (bullet.must !== undefined) return max < MIN_CUT ? undefined : shortenMust(bullet, max)
+  return bullet.cut === true && max >= Math.max(MIN_CUT, bullet.text.length / 2)
     ? shorten(bullet.text, max)
     : undefined
 }

@@ -37,9 +37,12 @@ export function chooseLines<T>(
   room: number,
   costOf: (owner: T) => number,
 ): Map<T, Candidate<T>[]> {
-  const worthOf = ({ text, weight }: Candidate<T>): number => {
+  const named = candidates.map((candidate) => {
     const names = new Set<string>()
-    eachName(text, (name) => names.add(name))
+    eachName(candidate.text, (name) => names.add(name))
+    return { candidate, names }
+  })
+  const worthOf = ({ candidate: { text, weight }, names }: (typeof named)[number]): number => {
     let worth = WEIGHT_WORTH * weight
     for (const name of names) if (!shown.has(name)) worth += worthOfName(name)
     return worth / (text.length + LINE_UNITS)
@@ -48,21 +51,22 @@ export function chooseLines<T>(
   const texts = new Set<string>()
   const forms = new Map<T, Map<string, number>>()
   let left = room
-  let open = candidates
+  let open = named
   // A line whose names were chosen with another one is valued again in the next round.
   for (let round = 0; round < ROUNDS && open.length > 0; round++) {
     const ranked = open
-      .map((candidate) => ({ candidate, worth: worthOf(candidate) }))
+      .map((line) => ({ line, worth: worthOf(line) }))
       .filter(({ worth }) => worth > MIN_WORTH)
       .sort((a, b) => b.worth - a.worth)
-    const later: Candidate<T>[] = []
-    for (const { candidate, worth } of ranked) {
+    const later: typeof named = []
+    for (const { line, worth } of ranked) {
+      const { candidate, names } = line
       const list = chosen.get(candidate.owner) ?? []
       const head = list.length === 0 ? costOf(candidate.owner) : 0
       const cost = candidate.text.length + LINE_UNITS + head
       if (cost > left || list.length >= MAX_LINES || texts.has(candidate.text)) continue
-      if (worthOf(candidate) < NEW_SHARE * worth) {
-        later.push(candidate)
+      if (worthOf(line) < NEW_SHARE * worth) {
+        later.push(line)
         continue
       }
       if (candidate.weight === 0) {
@@ -76,7 +80,7 @@ export function chooseLines<T>(
       }
       left -= cost
       texts.add(candidate.text)
-      eachName(candidate.text, (name) => shown.add(name))
+      for (const name of names) shown.add(name)
       list.push(candidate)
       chosen.set(candidate.owner, list)
     }
@@ -98,7 +102,6 @@ export const DEFINES = new RegExp(
     '^(?:CREATE|ALTER) (?:OR REPLACE )?(?:UNIQUE )?(?:TABLE|INDEX|VIEW|FUNCTION|TYPE)\\b',
     '^(?:@|#\\[|//?\\s)?(?:app|router|server|r|mux|api)\\.(?:get|post|put|patch|delete|use|route|Handle(?:Func)?)\\(',
     '^(?:(?:public|private|protected|static|async|override|virtual|final|get|set) ){1,4}[\\w<>\\[\\],.? ]{1,60}\\(',
-    '^\\w{3,40}\\([^()]{0,100}\\)(?:: [\\w<>\\[\\]| ]{1,60})? \\{$',
   ].join('|'),
 )
 

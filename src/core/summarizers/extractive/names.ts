@@ -90,7 +90,7 @@ type Uses = {
 }
 
 /** The most names that are held; beyond them the half of least value is dropped. */
-const MOST_NAMES = 60_000
+const MAX_NAMES = 60_000
 /** The units of one text that are read, at its beginning and its end. */
 const TEXT_ENDS = [16_000, 4_000] as const
 /** The messages in which a name of an earlier summary counts as used. */
@@ -111,7 +111,7 @@ export class Names {
       if (isValue) uses.isValue = true
       if (uses.home < 0 || source === 'input') uses.home = home
     })
-    if (this.#uses.size > MOST_NAMES) this.#shrink(at)
+    if (this.#uses.size > MAX_NAMES) this.#shrink(at)
   }
 
   /** Adds the names of an earlier summary, as if they had been used before the first message. */
@@ -145,7 +145,7 @@ export class Names {
     const kept = [...this.#uses]
       .map(([name, uses]) => ({ name, uses, score: scoreOf(name, uses, at) }))
       .sort((a, b) => b.score - a.score)
-      .slice(0, MOST_NAMES / 2)
+      .slice(0, MAX_NAMES / 2)
     this.#uses.clear()
     for (const { name, uses } of kept) this.#uses.set(name, uses)
   }

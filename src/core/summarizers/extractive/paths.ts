@@ -1,8 +1,8 @@
 import { detached } from '../../messages/characters.ts'
 
 /** The most directories above a file under which it is found again, and the most working directories that are remembered. */
-const MOST_PARENTS = 12
-const MOST_DIRECTORIES = 50
+const MAX_PARENTS = 12
+const MAX_DIRECTORIES = 50
 
 /**
  * Finds the spellings of one file: with the separators of Windows or POSIX, in any case on Windows, absolute or relative. A relative path
@@ -23,7 +23,7 @@ export class FilePaths {
     const plain = plainPath(directory).replace(/\/$/, '')
     this.#directories.delete(plain)
     this.#directories.add(plain)
-    if (this.#directories.size > MOST_DIRECTORIES)
+    if (this.#directories.size > MAX_DIRECTORIES)
       this.#directories.delete(this.#directories.values().next().value!)
   }
 
@@ -40,7 +40,7 @@ export class FilePaths {
   #absolute(plain: string): string {
     let before: string | undefined
     let slash = plain.length
-    for (let parents = 0; parents < MOST_PARENTS; parents++) {
+    for (let parents = 0; parents < MAX_PARENTS; parents++) {
       slash = plain.lastIndexOf('/', slash - 1)
       if (slash < 0) break
       const end = plain.slice(slash + 1)

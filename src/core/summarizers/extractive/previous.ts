@@ -77,7 +77,7 @@ const OURS = /^(?:First|Newest) request: "/
 const TOPICS_OF_LINES: readonly (readonly [RegExp, Topic])[] = [
   [/^(?:First|Newest) request: "/, 'request'],
   [/^(?:User|Earlier): ".*"(?: \(message \d+\))?$/s, 'rules'],
-  [/^(?:"|Commit: )/, 'evolution'],
+  [/^(?:["→]|Commit: )/, 'evolution'],
   [/^Corrects "| failed(?: \(\d+ times\))?(?:, later succeeded)?: /, 'problems'],
   [/^Answer the user: | \(earlier\)$/, 'pending'],
   [/^(?:Working directory|Branch): `/, 'concepts'],

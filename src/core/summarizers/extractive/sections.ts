@@ -29,13 +29,18 @@ const FIRST = 'First request: '
 const NEWEST = 'Newest request: '
 const SINCE = 'Added since: '
 /** The number of answers and reasons after the newest request that are quoted beside it. */
-const MOST_REPLIES = 5
+const MAX_REPLIES = 5
+
+/** The line of a request in the course of the task, and the outcome in it. */
+type CourseLine = { readonly text: string; readonly outcome: string }
 
 /** What the lines are made from. `after`: the messages that the view shows after the summary. */
 export type Material = {
   readonly conversation: Conversation
   readonly after: Conversation
   readonly previous: Previous
+  /** The line of each exchange. */
+  readonly course: ReadonlyMap<Exchange, CourseLine>
   /** Further statements that have room, by exchange, in order. */
   readonly chosen?: ReadonlyMap<Exchange, readonly Candidate<Exchange>[]>
   /** Whether a line has room without the chosen statements. */
@@ -91,7 +96,7 @@ function requests({ conversation, previous }: Material): Bullet[] {
 /** What the user answered through tools after the newest request. */
 function newestReplies({ exchanges }: Conversation): Conversation['exchanges'] {
   const last = exchanges.findLastIndex(({ request }) => request.reply === undefined)
-  return exchanges.slice(last + 1).slice(-MOST_REPLIES)
+  return exchanges.slice(last + 1).slice(-MAX_REPLIES)
 }
 
 /** A request with its label and its position. */
@@ -171,7 +176,7 @@ function answer({ conversation, after }: Material): Bullet[] {
 }
 
 /** A line for each request, oldest first: the request and its outcome. Its commits and what else was stated follow it. */
-export function evolution({ conversation, previous, chosen, isPlain }: Material): Bullet[] {
+export function evolution({ conversation, previous, course, chosen, isPlain }: Material): Bullet[] {
   const { exchanges } = conversation
   const quotedAbove = new Set(newestReplies(conversation))
   const before = carried(previous, 'evolution')
@@ -180,7 +185,7 @@ export function evolution({ conversation, previous, chosen, isPlain }: Material)
   })
   const fresh = exchanges.flatMap((exchange, i): Bullet[] => {
     const { request, commits } = exchange
-    const { text, outcome } = courseLine(exchange)
+    const { text, outcome } = course.get(exchange)!
     const isSmall = request.reply === undefined && isSmallTalk(request.text)
     const rank = 830 - Math.min(250, 8 * (exchanges.length - 1 - i)) - (isSmall ? 150 : 0)
     const more = (chosen?.get(exchange) ?? []).filter(({ text }) => text !== outcome)
@@ -206,10 +211,7 @@ export function headOfCourse({ text }: Utterance): string {
 }
 
 /** The line of a request in the course of the task, with its outcome. */
-export function courseLine({ request, replies }: Exchange): {
-  readonly text: string
-  readonly outcome: string
-} {
+export function courseLine({ request, replies }: Exchange): CourseLine {
   const outcome = outcomeOf(replies, OUTCOME_LINE)
   const note = request.reply === undefined ? '' : ` (${request.reply})`
   const asked = `"${informative(request.text, REQUEST_LINE)}"${note}`

@@ -9,7 +9,7 @@ import { eachName } from './names.ts'
  */
 
 /** A sentence of a reply, and how much it states. */
-export type Statement = { readonly text: string; readonly at: number; readonly weight: number }
+type Statement = { readonly text: string; readonly at: number; readonly weight: number }
 
 type Reply = { readonly text: string; readonly at: number }
 
@@ -110,7 +110,7 @@ export function weightOf(sentence: string): number {
 const LISTED = /^(?:\s*(?:[-*+•|#>]|\d{1,3}[.)])\s|#{1,6}\s|\s{2,}\S)/
 
 /** The statements of a reply, in order: those of its paragraphs, or those of its lists too. */
-export function statementsOf({ text, at }: Reply, isListed = true): Statement[] {
+function statementsOf({ text, at }: Reply, isListed = true): Statement[] {
   const statements: Statement[] = []
   let prose = withoutFences(headOf(text, REPLY_UNITS))
   if (SYNTHETIC.test(prose)) return statements

@@ -15,9 +15,9 @@ const ANSWER = 220
 /** The number of messages after which somebody who speaks again begins a new topic. */
 const PAUSE = 25
 /** The number of texts after which a topic is closed: the next question or statement begins another one. */
-const LONGEST = 20
+const MAX_THREAD_TEXTS = 20
 /** The least units of a statement that begins a topic. */
-const LEAST_TOPIC = 40
+const MIN_TOPIC = 40
 /** The number of the agents' newest texts that are read. */
 const MAX_READ = 400
 /** The maximum numbers of topics and of agents. */
@@ -43,7 +43,7 @@ function topics(texts: readonly Utterance[]): Bullet[] {
     const own = said.filter(({ speaker }) => speaker === asker)
     const first = said.findIndex(({ speaker }) => speaker !== asker)
     // A greeting is answered before the question comes.
-    const asked = first > 0 && said.slice(0, first).some(({ text }) => text.length >= LEAST_TOPIC)
+    const asked = first > 0 && said.slice(0, first).some(({ text }) => text.length >= MIN_TOPIC)
     const [opening] = own.slice(0, asked ? first : 4).toSorted((a, b) => worth(b.text) - worth(a.text))
     if (opening === undefined || isSmallTalk(opening.text) || opening.text.length < 20) return []
     const answers = said.filter(({ speaker, at }) => speaker !== asker && at > opening.at)
@@ -75,9 +75,9 @@ function threadsIn(texts: readonly Utterance[]): Thread[] {
     for (const part of partsFor(text, lastOf, speaker)) {
       const own = lastOf.get(speaker.toLowerCase())
       const silence = own === undefined ? Number.POSITIVE_INFINITY : at - own.last
-      const opens = /[?？]/.test(part.text) || part.text.length >= LEAST_TOPIC
+      const opens = /[?？]/.test(part.text) || part.text.length >= MIN_TOPIC
       const isOpen = (one: Thread | undefined): boolean =>
-        one !== undefined && !(opens && one.said.length >= LONGEST)
+        one !== undefined && !(opens && one.said.length >= MAX_THREAD_TEXTS)
       const thread: Thread =
         part.to ??
         (own?.asker === speaker && silence <= 2 * PAUSE && isOpen(own) ? own : undefined) ??

@@ -6,11 +6,11 @@ import { errorName } from '../../errors.ts'
  */
 
 /** A longer retry-after than this is ignored, milliseconds, as in the AI SDK. */
-const MOST_WAIT_MS = 60_000
+const MAX_WAIT_MS = 60_000
 /** The factor between two waits, as in the AI SDK. */
 const BACKOFF = 2
 /** The maximum depth of nested errors. */
-const MOST_DEPTH = 5
+const MAX_DEPTH = 5
 
 /** The names of the AI SDK's errors, without `AI_`. */
 const NAMES: ReadonlyMap<string, string> = new Map([
@@ -65,8 +65,8 @@ export function mayRetry(error: unknown): boolean {
 /** The wait before the next call, milliseconds: the server's request, else longer each time. `now`: milliseconds since 1970. */
 export function waitBefore(error: unknown, attempt: number, firstWaitMs: number, now: number): number {
   const asked = retryAfter(error, now)
-  if (asked !== undefined && asked >= 0 && asked <= MOST_WAIT_MS) return asked
-  return Math.min(MOST_WAIT_MS, firstWaitMs * BACKOFF ** attempt)
+  if (asked !== undefined && asked >= 0 && asked <= MAX_WAIT_MS) return asked
+  return Math.min(MAX_WAIT_MS, firstWaitMs * BACKOFF ** attempt)
 }
 
 function retryAfter(error: unknown, now: number): number | undefined {
@@ -95,7 +95,7 @@ function numberIn(text: string | undefined): number | undefined {
 /** The last error inside the error that a client throws after its retries. */
 function innermost(error: unknown): unknown {
   let inner = error
-  for (let depth = 0; depth < MOST_DEPTH; depth++) {
+  for (let depth = 0; depth < MAX_DEPTH; depth++) {
     const { lastError } = errorFields(inner)
     if (lastError === undefined || lastError === null) break
     inner = lastError
@@ -113,7 +113,7 @@ function statusOf(error: unknown): number | undefined {
 /** Codes of Node's sockets and of undici, on the error or on its cause. */
 function isConnectionLost(error: unknown): boolean {
   let some = error
-  for (let depth = 0; depth < MOST_DEPTH && typeof some === 'object' && some !== null; depth++) {
+  for (let depth = 0; depth < MAX_DEPTH && typeof some === 'object' && some !== null; depth++) {
     const { code, cause } = errorFields(some)
     if (typeof code === 'string' && /^(?:E[A-Z]{3,20}|UND_ERR_[A-Z_]{1,40})$/.test(code)) return true
     some = cause

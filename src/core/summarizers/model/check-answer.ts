@@ -39,8 +39,8 @@ import { baseOf, type CheckedLog, type Run } from './log-reader.ts'
  */
 
 /** The maximum number of changed files and of failures that are added, and the maximum units of a quoted line. */
-const MOST_FILES = 30
-const MOST_FAILURES = 3
+const MAX_FILES = 30
+const MAX_FAILURES = 3
 const QUOTED_UNITS = 120
 
 /** A line of a summary, and what the log says against it. */
@@ -133,11 +133,11 @@ function missing(text: string, { rules, changes, failures, lastTest }: LogRecord
       }),
     ...changes
       .filter(({ path, edits }) => edits > 0 && !names(path).some((name) => mentions(text, name)))
-      .slice(-MOST_FILES)
+      .slice(-MAX_FILES)
       .map(({ line }): Bullet => ({ text: line, rank: 800 })),
     ...open
       .filter(({ command, line }) => !(command !== undefined && isNamed(command)) && !isTold(line, words))
-      .slice(-MOST_FAILURES)
+      .slice(-MAX_FAILURES)
       .map(({ label, line }): Bullet => ({ text: `${label} failed: ${line}`, rank: 700, cut: true })),
   ]
 }
@@ -155,11 +155,11 @@ function namesIn(text: string): (label: string) => boolean {
 /** Whether most words of a line are among those of a text. */
 function isTold(line: string, words: ReadonlySet<string>): boolean {
   const own = keyOf(line).split(' ')
-  return own.filter((word) => words.has(word)).length >= own.length * MOST_WORDS
+  return own.filter((word) => words.has(word)).length >= own.length * TOLD_SHARE
 }
 
 /** The share of a failure's words that tells it. */
-const MOST_WORDS = 0.7
+const TOLD_SHARE = 0.7
 /** The longest part of a rule that is compared: a longer sentence was cut in the middle of a word. */
 const COMPARED_UNITS = 400
 /** A rule that is an item of a list, below the line before the list. */
@@ -323,11 +323,11 @@ function isSame({ change }: Claims['files'][number], { path }: LogRecord['change
 
 /** The share of a rule's or task's words that name it in other words, and the least number of its words. */
 const SAME_WORDS = 0.75
-const LEAST_WORDS = 3
+const MIN_WORDS = 3
 
 function isAbout(stems: ReadonlySet<string>, { stems: own }: Known): boolean {
   const shared = [...own].filter((stem) => stems.has(stem)).length
-  return shared >= LEAST_WORDS && shared >= own.size * SAME_WORDS
+  return shared >= MIN_WORDS && shared >= own.size * SAME_WORDS
 }
 
 /** A note when a line lists a withdrawn rule as one in force, or says that one in force ended. */

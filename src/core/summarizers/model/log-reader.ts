@@ -14,8 +14,8 @@ const OUTPUT_UNITS = 100_000
 /** The units at both ends of an output that are searched for errors and numbers of tests. */
 const END_UNITS = 3_000
 /** The maximum number of calls and of names of files. */
-const MOST_RUNS = 2_000
-const MOST_NAMES = 50_000
+const MAX_RUNS = 2_000
+const MAX_NAMES = 50_000
 const FILE_NAME = /(?<![\w@-])[\w@-]{1,100}(?:\.[\w@-]{1,50}){0,4}\.[a-z]\w{0,9}/gi
 /** A command that only shows something. */
 const SHOWS =
@@ -113,7 +113,7 @@ export class LogReader extends ExtractiveReader {
     const { name, effect, input, paths, result } = call
     const text = headOf(typeof input === 'string' ? input : JSON.stringify(input), OUTPUT_UNITS)
     const output = outputHead(result!.output, OUTPUT_UNITS)
-    if (this.#named.size < MOST_NAMES)
+    if (this.#named.size < MAX_NAMES)
       for (const [file] of `${text}\n${output}`.matchAll(FILE_NAME))
         if (!this.#named.has(file)) this.#named.add(detached(file))
     if (effect === 'read') {
@@ -171,7 +171,7 @@ export class LogReader extends ExtractiveReader {
       hasFailed: before?.hasFailed === true || outcome === 'failed',
       hasErrors: before?.hasErrors === true || ERROR_LINE.test(ends),
     })
-    if (this.#runs.size > MOST_RUNS) this.#runs.delete(this.#runs.keys().next().value!)
+    if (this.#runs.size > MAX_RUNS) this.#runs.delete(this.#runs.keys().next().value!)
   }
 }
 

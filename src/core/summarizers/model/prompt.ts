@@ -257,7 +257,7 @@ const RETRY: { readonly [P in AnswerProblem]: string } = {
 const DEFAULT_MAX_TOKENS = 4_000
 /** Requested words per token of the limit. English prose has about 0.75 words per token; paths, code and other languages have fewer. */
 const WORDS_PER_TOKEN = 0.6
-const LEAST_WORDS = 20
+const MIN_WORDS = 20
 /** The default characters of one tool output that a model receives, half from each end. */
 export const MAX_OUTPUT_CHARS = 8_000
 
@@ -350,5 +350,5 @@ export function summarizationPrompt(
 /** The words to request so that the text stays within this many tokens. */
 function wordsFor(maxTokens: number): number {
   const words = Math.floor(maxTokens * WORDS_PER_TOKEN)
-  return words < LEAST_WORDS ? Math.max(1, words) : words - (words % 10)
+  return words < MIN_WORDS ? Math.max(1, words) : words - (words % 10)
 }
