@@ -106,7 +106,7 @@ describe.each(modelsOf(server))('%s', (format, model) => {
     ['an error of the server that stays', { status: 500, retryAfterMs: 1 }, 'HTTP_500', 2],
     ['a request it will not have', { status: 400, message: CANARY }, 'HTTP_400', 1],
     ['a key it does not know', { status: 401, message: 'sk-secret' }, 'HTTP_401', 1],
-    ['JSON that is none', { raw: '{"id": "x", "choices": [' }, 'INVALID_RESPONSE', 1],
+    ['JSON that is cut off', { raw: '{"id": "x", "choices": [' }, 'INVALID_RESPONSE', 1],
   ]
   it.each(CALLS)('%s', async (_, scripted, error, requests) => {
     const result = await run([scripted], {}, { maxRetries: 1 })

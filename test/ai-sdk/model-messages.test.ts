@@ -193,7 +193,7 @@ describe('bad input', () => {
       result({ type: 'x' }),
       '[0].content[0].output.type: must be text, json, execution-denied, error-text, error-json or content',
     ],
-    ['JSON that is none', result({ type: 'json' }), '[0].content[0].output.value: is required'],
+    ['JSON without a value', result({ type: 'json' }), '[0].content[0].output.value: is required'],
     [
       'a picture of a tool that is none',
       result({ type: 'content', value: [{ type: 'image-data', data: '%', mediaType: 'a/b' }] }),

@@ -163,7 +163,7 @@ export const FATAL =
 
 /**
  * What did not happen, in a sentence: a failure or a refusal, a negation of what tools do, an argument that is missing or wrong. Negations
- * are those of the grammar of each language, because every tool has its own words. `0 failed` and `no errors` are none.
+ * are those of the grammar of each language, because every tool has its own words. `0 failed` and `no errors` aren't failures.
  */
 export const FAILS = new RegExp(
   [

@@ -451,7 +451,7 @@ export class Run {
     return outcome === 'accepted'
   }
 
-  /** Replaces the rows of each task with a summary by the extractive summarizer. */
+  /** Replaces each task's rows with a summary that the extractive summarizer writes. */
   async #condenseOffline(tasks: readonly SummaryTask[], insteadOf: string | undefined): Promise<void> {
     for (const task of tasks) {
       // The content of a pending summary isn't known.

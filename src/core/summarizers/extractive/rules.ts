@@ -77,7 +77,7 @@ function cues(english: readonly string[], ...others: readonly string[]): RegExp 
   return new RegExp([...english, ...words].join('|'), 'u')
 }
 
-/** Words in these that look like rules are none. */
+/** Phrases whose words look like those of rules. */
 const NO_RULE = new RegExp(
   [
     'https?://\\S{1,300}|</?[a-z][^<>]{0,800}>|`[^`\\s]{0,80}\\s[^`]{0,200}`|"[^"]{1,200}"|[*_`]{1,3}',

@@ -218,7 +218,7 @@ export function courseLine({ request, replies }: Exchange): CourseLine {
   return { text: outcome === '' ? asked : `${asked} → ${outcome}`, outcome }
 }
 
-/** A statement is current for so many messages. */
+/** The number of messages for which a statement is current. */
 const CURRENT_MESSAGES = 10
 
 /** The state at the end of the covered messages: the task in progress, what was stated last, and what was done since. */

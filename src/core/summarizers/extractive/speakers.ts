@@ -29,7 +29,7 @@ export function isGroupTalk(texts: readonly Utterance[], hasCalls: boolean): boo
 }
 
 /**
- * The texts with their speakers. The user has no name, or is the one who speaks first; whoever else has a name in a message of the user is
+ * The texts with their speakers. The user has no name, or is the one who speaks first; any other name in a message of the user is that of
  * an agent, a console or another person. In a group talk nobody is the user. A name that all messages of the assistant have says nothing.
  */
 export function withSpeakers(texts: readonly Utterance[], isGroup: boolean): readonly Utterance[] {

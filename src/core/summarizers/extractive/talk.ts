@@ -65,7 +65,7 @@ function worth(text: string, isDirect = false): number {
 
 /**
  * The threads of a talk: what somebody began to talk about, and what others answered. A text belongs to the thread of whom it addresses at
- * its beginning, else to the one that its speaker began. Whoever was silent for long begins a new one, others answer the text before theirs.
+ * its beginning, else to the one that its speaker began. After a long silence a speaker begins a new one; others answer the text before theirs.
  */
 function threadsIn(texts: readonly Utterance[]): Thread[] {
   const threads: Thread[] = []

@@ -35,7 +35,7 @@ import { baseOf, type CheckedLog, type Run } from './log-reader.ts'
 /*
  * A model's summary is compared with the log: what its lines claim of commands, tests, files, rules and tasks with what became of them.
  * Nothing of the model's text is changed. Corrections, and what is missing, follow it under a heading of their own; where a sentence can
- * be read in two ways there is none.
+ * be read in two ways, nothing is corrected.
  */
 
 /** The maximum number of changed files and of failures that are added, and the maximum units of a quoted line. */
