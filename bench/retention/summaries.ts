@@ -122,12 +122,11 @@ const DEEDS =
 /** The share of short items with which a text is a list. */
 const LIST_SHARE = 0.6
 
-/** The names in a line about a file, a call or a speaker: what follows the last dash. */
-function namesIn({ topic, text }: Line): string[] {
-  if (topic !== 'files' && topic !== 'concepts' && topic !== undefined) return []
+/** The names in a line about a file, a call or a request: what follows the last dash. */
+function namesIn({ text }: Line): string[] {
   const segments = text.replaceAll(/ — "[^"]*"/g, '').split(' — ')
-  const list = segments.length < 2 ? '' : segments.at(-1)!
-  if (list === '' || DEEDS.test(list) || /^"/.test(text)) return []
+  const list = segments.length < 2 || text.startsWith('· ') ? '' : segments.at(-1)!
+  if (list === '' || DEEDS.test(list)) return []
   const items = list
     .replace(/,? (?:and|\+) ?\d+ more$/, '')
     .split(', ')

@@ -3,7 +3,7 @@ import { type Message, partsOf } from '../messages/message.ts'
 import type { Outcome } from '../messages/outcome.ts'
 import { TextAgentReader } from '../messages/text-agent.ts'
 import { CallReader, type CallsRead, outputHead } from './calls.ts'
-import type { Artifact, FileChange } from './extractive/artifacts.ts'
+import type { FileChange, Holder } from './extractive/artifacts.ts'
 import type { Conversation, Exchange } from './extractive/conversation.ts'
 import { ConversationReader } from './extractive/conversation-reader.ts'
 import { type Bullet, type Fitted, fitSections, leastOfMusts, type Section } from './extractive/fit.ts'
@@ -11,22 +11,23 @@ import { type Candidate, chooseLines, LINE_UNITS } from './extractive/lines.ts'
 import { eachName } from './extractive/names.ts'
 import { EARLIER, type Previous, readPrevious } from './extractive/previous.ts'
 import { type Rule, readRule, rulesIn, sortedRules } from './extractive/rules.ts'
-import { bulletsByTopic, courseLine, evolution, headOfCourse, withdrawals } from './extractive/sections.ts'
+import { bulletsByTopic, courseOf, evolution, headOfCourse, withdrawals } from './extractive/sections.ts'
 import { statementsIn } from './extractive/statements.ts'
 import { type Topic, topicsOf } from './extractive/topics.ts'
 import { SUMMARY_SECTIONS, type Summarizer, type SummaryAnswer, type SummaryRequest } from './summarizer.ts'
 import { oneLine, shorten, unitsWithin } from './text.ts'
 
-/** The share of a summary, and of a short one, for all but the lines about files and calls, which get what these leave. */
-const TEXT_SHARE = 0.55
-const SHORT_TEXT_SHARE = 0.3
+/** The share of a summary for all but quoted lines and the lines about files and calls, which get what these leave. */
+const TEXT_SHARE = 0.4
 /** The least units of that text, and its largest share for them. Requests and firm rules get as much when they need it. */
 const MIN_TEXT = 96
 const MAX_TEXT_SHARE = 0.8
 
-/** The largest share of the rest for lines of changed files, the share of what is left then for statements and quoted lines. */
+/** The largest share of the rest for lines of changed files, and the share of what is left then for statements and quoted lines. */
 const MAX_HEADS_SHARE = 0.5
-const LINES_SHARE = 0.5
+const LINES_SHARE = 0.8
+/** The largest share of a summary for lists of names. */
+const LISTS_SHARE = 0.2
 
 /** Below this many units a summary has no headings, and the calls of a tool share a line. */
 const SHORT = 800
@@ -157,7 +158,7 @@ export class ExtractiveReader {
     this.#previous ??= readPrevious(earlierTexts, titles, artifacts)
     const previous = this.#previous
     const after = this.#after.conversation()
-    const course = new Map(conversation.exchanges.map((exchange) => [exchange, courseLine(exchange)]))
+    const course = courseOf(conversation)
     const material = { conversation, after, previous, course }
     const bullets = bulletsByTopic(material)
 
@@ -167,9 +168,8 @@ export class ExtractiveReader {
       const sections = arrange(titles, all, previous)
       return isShort ? sections.map((section) => ({ ...section, title: '' })) : sections
     }
-    const share = isShort ? SHORT_TEXT_SHARE : TEXT_SHARE
     const least = Math.max(MIN_TEXT, leastOfMusts([...bullets.values()].flat()))
-    const room = Math.floor(Math.max(max * share, Math.min(MAX_TEXT_SHARE * max, least)))
+    const room = Math.floor(Math.max(max * TEXT_SHARE, Math.min(MAX_TEXT_SHARE * max, least)))
     // The text without artifacts first: their lines do not repeat its names, and get the room that it leaves.
     const plain = fitSections(arranged(bullets), room)
     const shown = new Set<string>()
@@ -178,32 +178,27 @@ export class ExtractiveReader {
     const left = max - plain.text.length - (isShort ? 1 : HEADINGS)
     const worthOfName = (name: string): number => conversation.names.valueOf(name, conversation.count)
     const heads = Math.min(artifacts.headUnits(), left * MAX_HEADS_SHARE)
-    const said = Math.floor(Math.max(0, left - plain.missing - heads) * LINES_SHARE)
     const isPlain = (line: string): boolean => plain.text.includes(line)
-    const headCost = (owner: Exchange | Artifact): number => {
-      if (!('replies' in owner)) return artifacts.headCost(owner)
-      return isPlain(course.get(owner)!.text) ? 0 : headOfCourse(owner.request).length + LINE_UNITS
+    const costOf = (holder: Holder, line?: Candidate<Holder>): number => {
+      if ('kind' in holder) return artifacts.headCost(holder)
+      if (line?.isAsked || isPlain(course.get(holder)!.text)) return 0
+      return headOfCourse(holder.request).length + LINE_UNITS
     }
-    const lines = chooseLines<Exchange | Artifact>(
-      [...statementsIn(conversation, plain.text), ...artifacts.excerpts(isShort)],
-      worthOfName,
-      shown,
-      said,
-      headCost,
-    )
-    const chosen = new Map<Exchange, Candidate<Exchange>[]>()
-    const quoted = new Map<Artifact, Candidate<Artifact>[]>()
-    let spent = 0
-    for (const [owner, list] of lines) {
-      if ('replies' in owner) {
-        chosen.set(owner, list as Candidate<Exchange>[])
-        spent += headCost(owner)
-        for (const { text } of list) spent += text.length + LINE_UNITS
-      } else quoted.set(owner, list as Candidate<Artifact>[])
+    const candidates: Candidate<Holder>[] = [
+      ...statementsIn(course.keys(), conversation.lastCallAt >= 0, plain.text),
+      ...artifacts.excerpts(isShort),
+    ]
+    const roomOfLines = Math.max(0, left - plain.missing - heads) * LINES_SHARE
+    const lines = chooseLines(candidates, worthOfName, shown, roomOfLines, costOf)
+    const options = {
+      isShort,
+      lines,
+      listRoom: max * LISTS_SHARE,
+      exchanges: byMessage(course.keys()),
+      costOf,
     }
-    const more = new Map(bullets).set('evolution', evolution({ ...material, chosen, isPlain }))
-    const options = { isShort, quoted }
-    const { files, others } = artifacts.lines(left - spent, conversation.count, shown, options)
+    const { files, others, said } = artifacts.lines(left, conversation.count, shown, options)
+    const more = new Map(bullets).set('evolution', evolution({ ...material, lines, isPlain, said }))
     const fitted = fitSections(arranged(withArtifacts(more, files, others)), max, plain.limits)
     if (fitted.text !== '' || count === 0) return fitted
     // There is no text that could replace the earlier current work.
@@ -212,6 +207,14 @@ export class ExtractiveReader {
     const text = shorten(`${count} ${count === 1 ? 'message' : 'messages'} without text.`, most)
     return { text, shortened: 0 }
   }
+}
+
+/** The exchanges by the messages of their texts. */
+function byMessage(exchanges: Iterable<Exchange>): ReadonlyMap<number, Exchange> {
+  const found = new Map<number, Exchange>()
+  for (const exchange of exchanges)
+    for (const { at } of [exchange.request, ...exchange.replies]) found.set(at, exchange)
+  return found
 }
 
 /** The bullets with the lines about files, and about calls and texts. */

@@ -3,8 +3,9 @@ import { isObject, type Json, parsedJson } from '../../messages/json.ts'
 import type { Outcome } from '../../messages/outcome.ts'
 import { type Call, outputHead } from '../calls.ts'
 import { cleanLine, oneLine, sentencesOf, shorten, withoutFences } from '../text.ts'
+import type { Exchange } from './conversation.ts'
 import { type Candidate, DEFINES, excerptOf, LINE_UNITS } from './lines.ts'
-import { eachName, isCredential, type Names } from './names.ts'
+import { eachName, type Names } from './names.ts'
 import { FilePaths } from './paths.ts'
 import { callLabel, isInspection, shellCommand, workingDirectory, writtenBy } from './shell.ts'
 
@@ -37,10 +38,10 @@ export type FileChange = {
 }
 
 export type Artifact = {
-  readonly kind: 'file' | 'call'
+  readonly kind: 'file' | 'call' | 'text'
   /** Whether it only looks: its line says nothing unless something of it is quoted. */
   readonly isInspection: boolean
-  /** The path of a file; a call's name and target; `User` or `Assistant` for their texts. */
+  /** The path of a file; a call's name and target; the number of a text's message. */
   readonly label: string
   readonly deeds: Deeds
   /** The outcomes of a call, the last one last. */
@@ -53,8 +54,28 @@ export type Artifact = {
   age: number
 }
 
-/** The lines of a summary about artifacts. */
-type ArtifactLines = { readonly files: readonly string[]; readonly others: readonly string[] }
+/** What names are listed with: an artifact, or for those in texts, the request that the text belongs to. */
+export type Holder = Artifact | Exchange
+
+/** The lines of a summary about artifacts. `said`: the names listed with exchanges. */
+type ArtifactLines = {
+  readonly files: readonly string[]
+  readonly others: readonly string[]
+  readonly said: ReadonlyMap<Exchange, readonly string[]>
+}
+
+type LineOptions = {
+  /** Whether the calls of a tool share a line. */
+  readonly isShort: boolean
+  /** The units of all lists of names. */
+  readonly listRoom: number
+  /** The quoted lines. */
+  readonly lines: ReadonlyMap<Holder, readonly Candidate<Holder>[]>
+  /** The exchanges by the messages of their texts. */
+  readonly exchanges: ReadonlyMap<number, Exchange>
+  /** The units of a holder's own line, above the first quoted one. */
+  readonly costOf: (holder: Holder, line?: Candidate<Holder>) => number
+}
 
 /** The maximum number of calls, of which the oldest are dropped. */
 const MAX_CALLS = 6_000
@@ -69,7 +90,8 @@ const QUOTED = '· '
 const MIN_HEAD_WORTH = 0.3
 /** The share of the room that such lines leave to names. */
 const MIN_NAMES_SHARE = 0.4
-/** The least value of a listed name. */
+/** The maximum number of names in a line, and the least value of one. */
+const MAX_LISTED = 8
 const MIN_VALUE = 0.005
 
 export class Artifacts {
@@ -93,9 +115,9 @@ export class Artifacts {
     this.#names = names
   }
 
-  /** The artifact of the texts of a speaker. */
-  ofSpeaker(name: 'User' | 'Assistant'): number {
-    return this.#known('call', name)
+  /** The artifact of the text of a message. */
+  ofText(at: number): number {
+    return this.#known('text', String(at))
   }
 
   /** Adds a call and the names of its arguments. `reason`: the text of the assistant before it. */
@@ -106,7 +128,9 @@ export class Artifacts {
     artifact.last = call.at
     const { deeds } = artifact
     if (call.effect === 'write' && deeds.about === '') deeds.about = firstSentence(reason)
-    eachText(call.input, (text) => this.#names.add(text, 'input', call.at, id, isValue(text)))
+    eachText(call.input, (text, field) =>
+      this.#names.add(text, 'input', call.at, id, isValue(text) ? detached(field) : ''),
+    )
   }
 
   /** Adds the result of a call. */
@@ -125,7 +149,9 @@ export class Artifacts {
       }
     const data = dataOf(call)
     if (data !== undefined) {
-      eachText(data, (text) => this.#names.add(text, 'output', at, id, isValue(text)))
+      eachText(data, (text, field) =>
+        this.#names.add(text, 'output', at, id, isValue(text) ? detached(field) : ''),
+      )
       this.#keepExcerpt(artifact, rowsOf(data))
       return
     }
@@ -280,7 +306,7 @@ export class Artifacts {
       })
       this.#ids.set(detached(key), id)
     }
-    if (kind === 'call') {
+    if (kind !== 'file') {
       this.#calls.delete(id)
       this.#calls.add(id)
       if (this.#calls.size > MAX_CALLS) this.#drop(this.#calls.values().next().value!)
@@ -317,30 +343,19 @@ export class Artifacts {
   }
 
   /**
-   * The lines of at most about `room` units in total that hold the names of greatest value after message `at`. Names in `shown` are
-   * elsewhere in the view. `isShort`: the calls of a tool share a line. `quoted`: the lines
-   * that follow that of an artifact. Files are in the order of first use, then calls.
+   * The lines of at most about `room` units in total, and the names that are listed in them and in the lines of exchanges: those of greatest
+   * value after message `at`. Names in `shown` are elsewhere in the view. Files are in the order of first use, then calls.
    */
-  lines(
-    room: number,
-    at: number,
-    shown: ReadonlySet<string>,
-    {
-      isShort,
-      quoted,
-    }: {
-      readonly isShort: boolean
-      readonly quoted: ReadonlyMap<Artifact, readonly Candidate<Artifact>[]>
-    },
-  ): ArtifactLines {
+  lines(room: number, at: number, shown: ReadonlySet<string>, options: LineOptions): ArtifactLines {
+    const { isShort, lines } = options
     const root = this.#root()
     if (isShort) this.#mergeCalls()
-    const chosen = new Map<Artifact, string[]>()
+    const chosen = new Map<Holder, string[]>()
     let left = room - (root === '' ? 0 : root.length + ROOT_COST)
-    for (const [artifact, lines] of quoted) {
-      left -= this.headCost(artifact, root)
-      for (const { text } of lines) left -= text.length + LINE_UNITS
-      chosen.set(artifact, [])
+    for (const [holder, quoted] of lines) {
+      left -= options.costOf(holder, quoted[0])
+      for (const { text } of quoted) left -= text.length + LINE_UNITS
+      chosen.set(holder, [])
     }
     // Changed files, and calls that ran several times, before the names of others.
     for (const artifact of this.#telling().sort((a, b) => worthOf(b) - worthOf(a) || b.last - a.last)) {
@@ -349,17 +364,20 @@ export class Artifacts {
       left -= cost
       chosen.set(artifact, [])
     }
-    for (const { artifact, names, headCost } of this.#steps(at, shown, root)) {
-      const before = chosen.get(artifact)
+    let { listRoom } = options
+    for (const { holder, names, headCost } of this.#steps(at, shown, root, options)) {
+      const before = chosen.get(holder)
       const head = before === undefined ? headCost : 0
       if (head > left) continue
       const list = before ?? []
       left -= head
-      chosen.set(artifact, list)
+      chosen.set(holder, list)
       for (const name of names) {
         const cost = name.length + SEPARATOR
-        if (cost > left) continue
-        left += addName(list, name) - cost
+        if (list.length >= MAX_LISTED || cost > left || cost > listRoom) continue
+        const spent = cost - addName(list, name)
+        left -= spent
+        listRoom -= spent
       }
     }
     const files: string[] = []
@@ -367,15 +385,14 @@ export class Artifacts {
     for (const artifact of new Set(this.#all.values())) {
       const names = chosen.get(artifact)
       if (names === undefined) continue
-      const isSpeaker = artifact.kind === 'call' && artifact.outcomes.size === 0
-      if (isSpeaker && names.length === 0 && !quoted.has(artifact)) continue
-      const head = headOfLine(artifact, root)
-      const line = names.length === 0 ? head : `${head} — ${names.join(', ')}`
-      const lines = [line, ...(quoted.get(artifact) ?? []).map(({ text }) => `${QUOTED}${text}`)]
-      for (const one of lines) (artifact.kind === 'file' ? files : others).push(one)
+      const line = withNames(headOfLine(artifact, root), names)
+      const quoted = (lines.get(artifact) ?? []).map(({ text }) => `${QUOTED}${text}`)
+      for (const one of [line, ...quoted]) (artifact.kind === 'file' ? files : others).push(one)
     }
     if (root !== '' && files.length > 0) files.unshift(`Root: \`${root}\``)
-    return { files, others }
+    const said = new Map<Exchange, readonly string[]>()
+    for (const [holder, names] of chosen) if (!('kind' in holder)) said.set(holder, names)
+    return { files, others, said }
   }
 
   /** Makes the calls of each tool one artifact: in a short summary there is no room for their targets. */
@@ -383,7 +400,7 @@ export class Artifacts {
     if (this.#merged.size > 0) return
     const merged = this.#merged
     for (const [id, artifact] of this.#all) {
-      if (artifact.kind === 'file') continue
+      if (artifact.kind !== 'call') continue
       const [label = ''] = artifact.label.split(' `')
       const one = merged.get(label) ?? { ...artifact, label, outcomes: new Map() }
       merged.set(label, one)
@@ -393,17 +410,18 @@ export class Artifacts {
   }
 
   /** The steps of a choice, best first: a line with its best names, then one name after another. */
-  #steps(at: number, shown: ReadonlySet<string>, root: string): Step[] {
-    const names = new Map<Artifact, Choice[]>()
+  #steps(at: number, shown: ReadonlySet<string>, root: string, { exchanges, costOf }: LineOptions): Step[] {
+    const names = new Map<Holder, Choice[]>()
     this.#names.each((name, home) => {
       const artifact = this.#all.get(home)
       if (artifact === undefined || shown.has(name) || artifact.label.includes(name)) return
-      if (isCredential(name)) return
       const value = this.#names.valueOf(name, at)
-      if (value < MIN_VALUE) return
-      const choice = choiceOf(name, value)
-      const list = names.get(artifact)
-      if (list === undefined) names.set(artifact, [choice])
+      const listed = value < MIN_VALUE ? undefined : this.#names.listed(name)
+      const holder = artifact.kind === 'text' ? exchanges.get(Number(artifact.label)) : artifact
+      if (listed === undefined || holder === undefined) return
+      const choice = choiceOf(listed, value)
+      const list = names.get(holder)
+      if (list === undefined) names.set(holder, [choice])
       else list.push(choice)
     })
     const steps: Step[] = []
@@ -416,6 +434,8 @@ export class Artifacts {
       })
       addSteps(steps, artifact, own, this.headCost(artifact, root), worth)
     }
+    for (const [holder, own] of names)
+      if (!('kind' in holder)) addSteps(steps, holder, own, costOf(holder) + LINE_UNITS, 0)
     return steps.sort((a, b) => b.ratio - a.ratio)
   }
 
@@ -437,10 +457,9 @@ export class Artifacts {
 type Choice = { readonly name: string; readonly ratio: number; readonly cost: number }
 /** `headCost`: what the beginning of the line costs with the first step that is chosen. */
 type Step = {
-  readonly artifact: Artifact
+  readonly holder: Holder
   readonly names: readonly string[]
   readonly ratio: number
-  readonly cost: number
   readonly headCost: number
 }
 
@@ -475,10 +494,10 @@ function isPart(part: string, whole: string): boolean {
 }
 
 /** Adds the steps of one artifact: the line with as many of its best names as make it most worth its length, then the others. */
-function addSteps(steps: Step[], artifact: Artifact, own: Choice[], headCost: number, worth: number): void {
+function addSteps(steps: Step[], holder: Holder, own: Choice[], headCost: number, worth: number): void {
   own.sort((a, b) => b.ratio - a.ratio)
   let cost = headCost
-  let ratio = worth / headCost
+  let ratio = worth / Math.max(1, headCost)
   let first = 0
   for (; first < own.length && own[first]!.ratio >= ratio; first++) {
     const choice = own[first]!
@@ -486,9 +505,8 @@ function addSteps(steps: Step[], artifact: Artifact, own: Choice[], headCost: nu
     cost += choice.cost
   }
   const names = own.slice(0, first).map(({ name }) => name)
-  steps.push({ artifact, names, ratio, cost: cost - headCost, headCost })
-  for (const { name, ratio, cost } of own.slice(first))
-    steps.push({ artifact, names: [name], ratio, cost, headCost })
+  steps.push({ holder, names, ratio, headCost })
+  for (const { name, ratio } of own.slice(first)) steps.push({ holder, names: [name], ratio, headCost })
 }
 
 /** Adds to the count of an outcome, which becomes the last one. */
@@ -500,11 +518,17 @@ function count({ outcomes }: Artifact, outcome: Outcome, times: number): void {
 
 /** The value of a line besides its names: changed files, and calls with their outcomes. */
 function worthOf({ kind, deeds, outcomes, age, isInspection }: Artifact): number {
+  if (kind === 'text') return 0
   if (isInspection && !outcomes.has('failed')) return 0
   if (kind === 'file')
     return (changesOf(deeds) > 0 ? 1 : deeds.reads > 0 ? 0.05 : 0) / (1 + Math.max(0, age) / 8)
   const times = [...outcomes.values()].reduce((sum, one) => sum + one, 0)
   return Math.min(0.4, 0.1 * times)
+}
+
+/** A line with the names that are listed in it. */
+export function withNames(line: string, names: readonly string[]): string {
+  return names.length === 0 ? line : `${line} — ${names.join(', ')}`
 }
 
 function headOfLine({ kind, label, deeds, outcomes }: Artifact, root: string): string {
@@ -538,9 +562,9 @@ const CALL_LINE =
  */
 
 /** The units of a result or a written text that are read for an excerpt, and the number of excerpts held. */
-const EXCERPT_UNITS = 12_000
+const EXCERPT_UNITS = 16_000
 const MAX_EXCERPTS = 300
-const MAX_QUOTABLE = 300
+const MAX_QUOTABLE = 600
 
 /** The lines in the texts of several lines among the arguments whose names match. */
 function linesIn(input: Json, names: RegExp): string[] {

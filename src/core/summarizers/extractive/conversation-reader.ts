@@ -83,7 +83,7 @@ export class ConversationReader {
 
   #addSpoken(text: string, reply: string, at: number, position: number | undefined): void {
     const shown = endsOf(text, USER_ENDS)
-    this.#names.add(text, 'user', at, this.#artifacts.ofSpeaker('User'))
+    this.#names.add(text, 'user', at, this.#artifacts.ofText(at))
     const own = endsOf(ownWords(text), USER_ENDS)
     this.#texts.push({ by: 'user', text: shown, at, position, own, reply: detached(reply) })
   }
@@ -102,14 +102,14 @@ export class ConversationReader {
       const shown = endsOf(text, ASSISTANT_ENDS)
       this.#texts.push({ by: 'assistant', speaker, text: shown, at, own: shown })
       this.#boxes.add(shown, { by: 'assistant' })
-      this.#names.add(text, 'assistant', at, this.#artifacts.ofSpeaker('Assistant'))
+      this.#names.add(text, 'assistant', at, this.#artifacts.ofText(at))
     } else {
       const written = wordsOf(text)
       const given = this.#given
       this.#given = /<command-name>/.test(headOf(text, 400)) ? written.trim() : ''
       const shown = endsOf(written, USER_ENDS)
       if (shown.trim() === '') return
-      this.#names.add(written, 'user', at, this.#artifacts.ofSpeaker('User'))
+      this.#names.add(written, 'user', at, this.#artifacts.ofText(at))
       this.#boxes.add(shown, { by: 'user' })
       // Of the whole text: a block that is cut would stay open.
       const own = given !== '' && written.includes(given) ? '' : ownWords(written)

@@ -13,6 +13,8 @@ export type Candidate<T> = {
   readonly at: number
   /** How much it states besides its names. */
   readonly weight: number
+  /** Whether it is a sentence of a request, which needs no line above it. */
+  readonly isAsked?: boolean
 }
 
 /** The value of a unit of weight, the marks of a line, the least part of its value that must be new, the rounds of the choice, and the maximum lines of an owner. */
@@ -20,9 +22,9 @@ const WEIGHT_WORTH = 0.02
 export const LINE_UNITS = 5
 const NEW_SHARE = 0.8
 const ROUNDS = 4
-const MAX_LINES = 40
+const MAX_LINES = 100
 /** The maximum number of lines of one form and owner that neither state nor define anything: listings, progress. */
-const MAX_OF_FORM = 3
+const MAX_OF_FORM = 8
 /** The least worth of a unit of a line. */
 const MIN_WORTH = 0.0002
 
@@ -35,7 +37,7 @@ export function chooseLines<T>(
   worthOfName: (name: string) => number,
   shown: Set<string>,
   room: number,
-  costOf: (owner: T) => number,
+  costOf: (owner: T, line: Candidate<T>) => number,
 ): Map<T, Candidate<T>[]> {
   const named = candidates.map((candidate) => {
     const names = new Set<string>()
@@ -62,7 +64,7 @@ export function chooseLines<T>(
     for (const { line, worth } of ranked) {
       const { candidate, names } = line
       const list = chosen.get(candidate.owner) ?? []
-      const head = list.length === 0 ? costOf(candidate.owner) : 0
+      const head = list.length === 0 ? costOf(candidate.owner, candidate) : 0
       const cost = candidate.text.length + LINE_UNITS + head
       if (cost > left || list.length >= MAX_LINES || texts.has(candidate.text)) continue
       if (worthOf(line) < NEW_SHARE * worth) {
@@ -108,21 +110,32 @@ export const DEFINES = new RegExp(
 /** The lengths of a line. */
 const LINE_ENDS = [12, 140] as const
 
-/** The lines of a text with names, without numbers of lines and indentation. */
+/** The lines of a text with names, without numbers of lines and indentation. What continues over several short lines is one line. */
 export function excerptOf(text: string): string[] {
   const [least, most] = LINE_ENDS
   const lines = new Set<string>()
-  for (const raw of text.split('\n')) {
-    if (raw.length > 4 * most) continue
-    const line = oneLine(
-      raw.replaceAll(ESCAPES, ' ').replace(/^(?:[\w./-]{1,200}[:-])?\s*L?\d{1,6}\s?[→|:\t-]/, ''),
-    )
-    if (line.length < least || line.length > most || /^[\])}>,;]/.test(line)) continue
+  let open = ''
+  const close = (): void => {
+    const line = open
+    open = ''
+    if (line.length < least || line.length > most || /^[\])}>,;]/.test(line)) return
     let isNamed = false
     eachName(line, (name) => {
       isNamed ||= isListable(name)
     })
     if (isNamed) lines.add(detached(line.replace(/ ?\{$/, '')))
   }
+  for (const raw of text.split('\n')) {
+    const bare = raw.replaceAll(ESCAPES, ' ').replace(/^(?:[\w./-]{1,200}[:-])?\s*L?\d{1,6}\s?[→|:\t-]/, '')
+    const line = raw.length > 4 * most ? '' : oneLine(bare)
+    const continues =
+      /[,([]$/.test(open) || (open.endsWith('{') && line.endsWith(',')) || /^[)\]}]/.test(line)
+    if (open !== '' && continues && open.length + line.length < most) open += ` ${line}`
+    else {
+      close()
+      open = line
+    }
+  }
+  close()
   return [...lines]
 }

@@ -85,6 +85,8 @@ type Uses = {
   authored: number
   /** Whether it was the whole value of a field in the data of a tool: the id of an order, not a number in a text. */
   isValue: boolean
+  /** The name of that field. */
+  field: string
   /** The artifact that it belongs to, -1 for none: where it was last an argument, else where it was first used. */
   home: number
 }
@@ -100,15 +102,16 @@ const CARRIED_MESSAGES = 3
 export class Names {
   readonly #uses = new Map<string, Uses>()
 
-  /** Adds the names of a text of message `at`. `home`: the artifact whose text it is. */
-  add(text: string, source: NameSource, at: number, home: number, isValue = false): void {
+  /** Adds the names of a text of message `at`. `home`: the artifact whose text it is. `field`: of a value, the name of its field. */
+  add(text: string, source: NameSource, at: number, home: number, field = ''): void {
     eachName(wholeWords(text), (name) => {
       const uses = this.#usesOf(name)
       if (source !== 'output') uses.written += 1
       if (uses.last !== at) uses.messages += 1
       uses.last = at
       if (source === 'assistant' || source === 'input') uses.authored = at
-      if (isValue) uses.isValue = true
+      if (field !== '') uses.isValue = true
+      if (name === text) uses.field = field
       if (uses.home < 0 || source === 'input') uses.home = home
     })
     if (this.#uses.size > MAX_NAMES) this.#shrink(at)
@@ -133,6 +136,7 @@ export class Names {
         last: -1,
         authored: -1_000,
         isValue: false,
+        field: '',
         home: -1,
       }
       // A part of a text would keep the whole text in memory.
@@ -154,6 +158,13 @@ export class Names {
   valueOf(name: string, at: number): number {
     const uses = this.#uses.get(name)
     return uses === undefined || isNoise(name, uses) ? 0 : 1 / (1 + Math.exp(-scoreOf(name, uses, at)))
+  }
+
+  /** How a summary lists a name: as it is, or behind its field when it means nothing by itself; `undefined` when it must not. */
+  listed(name: string): string | undefined {
+    if (isListable(name)) return name
+    const field = this.#uses.get(name)?.field ?? ''
+    return field === '' || isCredential(name) || isCredential(field) ? undefined : `${field}: ${name}`
   }
 
   /** Visits all names with their artifacts, in order of first use. */
@@ -190,7 +201,7 @@ const LETTERS = /\p{L}{3}/u
 const MIN_NAME = 4
 
 /** Whether a name looks like a secret, which no summary lists. */
-export function isCredential(name: string): boolean {
+function isCredential(name: string): boolean {
   return CREDENTIAL.test(name)
 }
 

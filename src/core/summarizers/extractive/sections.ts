@@ -1,6 +1,6 @@
 import { headOf } from '../../messages/characters.ts'
 import { oneLine, shorten } from '../text.ts'
-import type { Artifacts } from './artifacts.ts'
+import { type Artifacts, type Holder, withNames } from './artifacts.ts'
 import type { Conversation, Exchange, Utterance } from './conversation.ts'
 import { type Bullet, FIRM, messageNote, REQUEST, WEAK } from './fit.ts'
 import type { Candidate } from './lines.ts'
@@ -9,7 +9,7 @@ import { problemsIn } from './problems.ts'
 import { informative, isSmallTalk } from './requests.ts'
 import { isFirm, type Rule, rulesIn, sortedRules, writeRule } from './rules.ts'
 import { lastStated, outcomeOf } from './statements.ts'
-import { talk } from './talk.ts'
+import { agents, threadCourse } from './talk.ts'
 import { intention, isCommitted, taskId, taskKey, tasksIn, unanswered } from './tasks.ts'
 import type { Topic } from './topics.ts'
 
@@ -32,7 +32,7 @@ const SINCE = 'Added since: '
 const MAX_REPLIES = 5
 
 /** The line of a request in the course of the task, and the outcome in it. */
-type CourseLine = { readonly text: string; readonly outcome: string }
+export type CourseLine = { readonly text: string; readonly outcome: string }
 
 /** What the lines are made from. `after`: the messages that the view shows after the summary. */
 export type Material = {
@@ -41,9 +41,10 @@ export type Material = {
   readonly previous: Previous
   /** The line of each exchange. */
   readonly course: ReadonlyMap<Exchange, CourseLine>
-  /** Further statements that have room, by exchange, in order. */
-  readonly chosen?: ReadonlyMap<Exchange, readonly Candidate<Exchange>[]>
-  /** Whether a line has room without the chosen statements. */
+  /** What else has room of each exchange, in order, and the names that are listed with it. */
+  readonly lines?: ReadonlyMap<Holder, readonly Candidate<Holder>[]>
+  readonly said?: ReadonlyMap<Exchange, readonly string[]>
+  /** Whether a line has room without these. */
   readonly isPlain?: (line: string) => boolean
 }
 
@@ -175,43 +176,50 @@ function answer({ conversation, after }: Material): Bullet[] {
   return [{ text: `${ANSWER}"${question}"`, rank: 958, cut: true }]
 }
 
-/** A line for each request, oldest first: the request and its outcome. Its commits and what else was stated follow it. */
-export function evolution({ conversation, previous, course, chosen, isPlain }: Material): Bullet[] {
-  const { exchanges } = conversation
+/** A line for each request, oldest first: the request and its outcome. Its commits and what else was said follow it. */
+export function evolution({ conversation, previous, course, lines, isPlain, said }: Material): Bullet[] {
   const quotedAbove = new Set(newestReplies(conversation))
   const before = carried(previous, 'evolution')
   const history = before.map((text, i): Bullet => {
     return { text, rank: 720 - Math.min(250, 4 * (before.length - i)), cut: true }
   })
-  const fresh = exchanges.flatMap((exchange, i): Bullet[] => {
+  const fresh = [...course].flatMap(([exchange, { text, outcome }], i): Bullet[] => {
     const { request, commits } = exchange
-    const { text, outcome } = course.get(exchange)!
     const isSmall = request.reply === undefined && isSmallTalk(request.text)
-    const rank = 830 - Math.min(250, 8 * (exchanges.length - 1 - i)) - (isSmall ? 150 : 0)
-    const more = (chosen?.get(exchange) ?? []).filter(({ text }) => text !== outcome)
-    // Beside its statements, a few words of a request are enough where there is little room.
-    const isSized = more.length > 0
+    const rank = 830 - Math.min(250, 8 * (course.size - 1 - i)) - (isSmall ? 150 : 0)
+    const more = (lines?.get(exchange) ?? []).filter(({ text }) => text !== outcome)
+    const names = said?.get(exchange) ?? []
+    const isSized = more.length > 0 || names.length > 0
     const isLeftOut = !isSized && ((isSmall && outcome === '') || quotedAbove.has(exchange))
+    // Beside what is quoted of it, a few words of a request are enough where there is little room.
+    const isShown = !isSized || isPlain?.(text)
+    const asked = isShown ? [] : more.filter(({ isAsked }) => isAsked)
+    const shown = asked.map(({ text }) => text).join(' … ') || (isShown ? text : headOfCourse(request))
     return [
-      ...(isLeftOut
-        ? []
-        : isSized && !isPlain?.(text)
-          ? [{ text: headOfCourse(request), rank, isSized }]
-          : [{ text, rank, cut: true, isSized }]),
-      ...more.map(({ text }) => ({ text: `→ ${text}`, rank, isSized })),
+      ...(isLeftOut ? [] : [{ text: withNames(shown, names), rank, cut: true, isSized }]),
+      ...more
+        .filter((line) => !asked.includes(line))
+        .map(({ text, isAsked }) => ({ text: isAsked ? text : `→ ${text}`, rank, isSized })),
       ...commits.map((subject) => ({ text: `Commit: ${subject}`, rank: rank - 20, cut: true })),
     ]
   })
-  return distinct([...history, ...fresh, ...talk(conversation)])
+  const others = conversation.isGroupTalk ? [] : agents(conversation.replies)
+  return distinct([...history, ...fresh, ...others])
 }
 
 /** The first words of a request, above its statements. */
-export function headOfCourse({ text }: Utterance): string {
-  return `"${informative(text, 60)}"`
+export function headOfCourse({ speaker, text }: Utterance): string {
+  return `${speaker === undefined ? '' : `${speaker}: `}"${informative(text, 60)}"`
+}
+
+/** The lines of the course of the task by request; in a group talk, by topic. */
+export function courseOf(conversation: Conversation): ReadonlyMap<Exchange, CourseLine> {
+  if (conversation.isGroupTalk) return threadCourse(conversation.texts)
+  return new Map(conversation.exchanges.map((exchange) => [exchange, courseLine(exchange)]))
 }
 
 /** The line of a request in the course of the task, with its outcome. */
-export function courseLine({ request, replies }: Exchange): CourseLine {
+function courseLine({ request, replies }: Exchange): CourseLine {
   const outcome = outcomeOf(replies, OUTCOME_LINE)
   const note = request.reply === undefined ? '' : ` (${request.reply})`
   const asked = `"${informative(request.text, REQUEST_LINE)}"${note}`

@@ -1,6 +1,6 @@
 import { headOf } from '../../messages/characters.ts'
 import { isEastAsian, sentencesOf, shorten, withoutFences } from '../text.ts'
-import type { Conversation, Exchange } from './conversation.ts'
+import type { Exchange } from './conversation.ts'
 import { type Candidate, DEFINES, excerptOf } from './lines.ts'
 import { eachName } from './names.ts'
 
@@ -110,7 +110,7 @@ export function weightOf(sentence: string): number {
 const LISTED = /^(?:\s*(?:[-*+•|#>]|\d{1,3}[.)])\s|#{1,6}\s|\s{2,}\S)/
 
 /** The statements of a reply, in order: those of its paragraphs, or those of its lists too. */
-function statementsOf({ text, at }: Reply, isListed = true): Statement[] {
+function statementsOf({ text, at }: Reply, isListed: boolean): Statement[] {
   const statements: Statement[] = []
   let prose = withoutFences(headOf(text, REPLY_UNITS))
   if (SYNTHETIC.test(prose)) return statements
@@ -127,31 +127,46 @@ function statementsOf({ text, at }: Reply, isListed = true): Statement[] {
   return statements
 }
 
-/** The sentences of requests and the statements and code of their replies, without those in the text `shown`, as candidates. */
+/**
+ * The sentences of requests and the statements and code of their replies, without those in the text `shown`, as candidates. In a talk
+ * without calls, what is said is all there is: any sentence.
+ */
 export function statementsIn(
-  { exchanges, lastCallAt }: Pick<Conversation, 'exchanges' | 'lastCallAt'>,
+  exchanges: Iterable<Exchange>,
+  hasCalls: boolean,
   shown: string,
 ): Candidate<Exchange>[] {
-  return exchanges.flatMap((owner) => [
-    ...sentencesOf(withoutFences(owner.request.own))
-      .filter(
-        (sentence) =>
-          lengthOf(sentence) >= MIN_UNITS && sentence.length <= MAX_UNITS && !shown.includes(sentence),
-      )
-      .map((sentence) => ({ owner, text: `User: "${sentence}"`, at: owner.request.at, weight: 0 })),
-    ...owner.replies.flatMap((reply) => [
-      ...statementsOf(reply)
-        .filter(({ text, weight }) => weight >= MIN_WEIGHT && !shown.includes(text))
-        .map((statement) => ({ owner, ...statement })),
-      // Beside calls, fenced code is what an agent without native calls runs or writes.
-      ...excerptOf(lastCallAt < 0 ? fencesOf(reply.text) : '').map((text) => ({
-        owner,
-        text,
-        at: reply.at,
-        weight: DEFINES.test(text) ? 1 : 0,
-      })),
-    ]),
-  ])
+  const isNew = (sentence: string): boolean => {
+    const { length } = sentence
+    return lengthOf(sentence) >= MIN_UNITS && length <= MAX_UNITS && !shown.includes(sentence)
+  }
+  return [...exchanges].flatMap((owner) => {
+    const { request, replies } = owner
+    const { at } = request
+    const asked = sentencesOf(withoutFences(request.own)).filter(isNew)
+    return [
+      ...asked.map((sentence) => {
+        return { owner, text: quotedBy(request.speaker, sentence), at, weight: 0, isAsked: true }
+      }),
+      ...replies.flatMap(({ speaker, text, at }) => [
+        ...sentencesOf(withoutFences(headOf(text, REPLY_UNITS))).flatMap((sentence) => {
+          const weight = weightOf(sentence)
+          const states = weight >= MIN_WEIGHT
+          if (!isNew(sentence) || (hasCalls && !states)) return []
+          const said = speaker === undefined ? sentence : quotedBy(speaker, sentence)
+          return [{ owner, text: said, at, weight: states ? weight : 0 }]
+        }),
+        ...excerptOf(fencesOf(text)).map((line) => {
+          return { owner, text: line, at, weight: DEFINES.test(line) ? 1 : 0 }
+        }),
+      ]),
+    ]
+  })
+}
+
+/** A quoted sentence, among several speakers with its own. */
+function quotedBy(speaker: string | undefined, sentence: string): string {
+  return `${speaker === undefined ? '' : `${speaker}: `}"${sentence}"`
 }
 
 /** The fenced code of a text. */

@@ -1,8 +1,9 @@
 import { headOf } from '../../messages/characters.ts'
 import { sentencesOf, shorten, withoutFences } from '../text.ts'
-import type { Conversation, Utterance } from './conversation.ts'
+import type { Exchange, Utterance } from './conversation.ts'
 import type { Bullet } from './fit.ts'
 import { informative, isSmallTalk } from './requests.ts'
+import type { CourseLine } from './sections.ts'
 import { weightOf } from './statements.ts'
 
 /*
@@ -32,14 +33,9 @@ type Said = {
 }
 type Thread = { readonly asker: string; readonly said: Said[]; last: number }
 
-/** The lines about a talk of several speakers; none about a user and an assistant. */
-export function talk(conversation: Conversation): Bullet[] {
-  return conversation.isGroupTalk ? topics(conversation.texts) : agents(conversation.replies)
-}
-
-/** One line for each topic, oldest first: who asked or said what, and who answered what. */
-function topics(texts: readonly Utterance[]): Bullet[] {
-  const lines = threadsIn(texts).flatMap(({ asker, said }) => {
+/** The topics of a group talk, oldest first, each with its line: who asked or said what, and who answered what. */
+export function threadCourse(texts: readonly Utterance[]): ReadonlyMap<Exchange, CourseLine> {
+  const course = threadsIn(texts).flatMap(({ asker, said }) => {
     const own = said.filter(({ speaker }) => speaker === asker)
     const first = said.findIndex(({ speaker }) => speaker !== asker)
     // A greeting is answered before the question comes.
@@ -49,13 +45,22 @@ function topics(texts: readonly Utterance[]): Bullet[] {
     const answers = said.filter(({ speaker, at }) => speaker !== asker && at > opening.at)
     const [answer] = answers.toSorted((a, b) => worth(b.text, b.isDirect) - worth(a.text, a.isDirect))
     const told = `${asker}: "${informative(opening.text, QUESTION)}"`
-    return [
-      answer === undefined ? told : `${told} → ${answer.speaker}: "${informative(answer.text, ANSWER)}"`,
-    ]
+    const outcome = answer === undefined ? '' : `${answer.speaker}: "${informative(answer.text, ANSWER)}"`
+    const utterance = ({ speaker, text, at }: Said): Utterance => ({
+      by: 'assistant',
+      speaker,
+      text,
+      at,
+      own: text,
+    })
+    const exchange = {
+      request: utterance(opening),
+      replies: said.filter((one) => one !== opening).map(utterance),
+      commits: [],
+    }
+    return [[exchange, { text: outcome === '' ? told : `${told} → ${outcome}`, outcome }] as const]
   })
-  return lines.slice(-MAX_TOPICS).map((text, i, all) => {
-    return { text, rank: 830 - Math.min(250, 6 * (all.length - 1 - i)), cut: true }
-  })
+  return new Map(course.slice(-MAX_TOPICS))
 }
 
 /** How much a text says: as much as is shown of it. A question says less, what addresses the asker more. */
@@ -115,7 +120,7 @@ function partsFor(
 const FIELD = /^\s{0,40}"[\w-]{1,60}":\s{0,4}"?/gm
 
 /** The last statement of each agent, when there are several. What another said before, such as the task in each prompt, says nothing. */
-function agents(replies: readonly Utterance[]): Bullet[] {
+export function agents(replies: readonly Utterance[]): Bullet[] {
   const saidBy = new Map<string, string>()
   const last = new Map<string, string>()
   for (const { speaker, text } of replies.slice(-MAX_READ)) {
