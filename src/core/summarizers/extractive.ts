@@ -18,14 +18,11 @@ import { SUMMARY_SECTIONS, type Summarizer, type SummaryAnswer, type SummaryRequ
 import { oneLine, shorten, unitsWithin } from './text.ts'
 
 /** The share of a summary for all but quoted lines and the lines about files and calls, which get what these leave. */
-const TEXT_SHARE = 0.4
+const TEXT_SHARE = 0.3
 /** The least units of that text, and its largest share for them. Requests and firm rules get as much when they need it. */
 const MIN_TEXT = 96
 const MAX_TEXT_SHARE = 0.8
 
-/** The largest share of the rest for lines of changed files, and the share of what is left then for statements and quoted lines. */
-const MAX_HEADS_SHARE = 0.5
-const LINES_SHARE = 0.8
 /** The largest share of a summary for lists of names. */
 const LISTS_SHARE = 0.2
 
@@ -177,28 +174,20 @@ export class ExtractiveReader {
     after.names.each((name) => shown.add(name))
     const left = max - plain.text.length - (isShort ? 1 : HEADINGS)
     const worthOfName = (name: string): number => conversation.names.valueOf(name, conversation.count)
-    const heads = Math.min(artifacts.headUnits(), left * MAX_HEADS_SHARE)
     const isPlain = (line: string): boolean => plain.text.includes(line)
     const costOf = (holder: Holder, line?: Candidate<Holder>): number => {
       if ('kind' in holder) return artifacts.headCost(holder)
-      if (line?.isAsked || isPlain(course.get(holder)!.text)) return 0
+      if (line?.form === 'asked' || isPlain(course.get(holder)!.text)) return 0
       return headOfCourse(holder.request).length + LINE_UNITS
     }
     const candidates: Candidate<Holder>[] = [
       ...statementsIn(course.keys(), conversation.lastCallAt >= 0, plain.text),
-      ...artifacts.excerpts(isShort),
+      ...artifacts.candidates(isShort, byMessage(course.keys()), conversation.count),
     ]
-    const roomOfLines = Math.max(0, left - plain.missing - heads) * LINES_SHARE
-    const lines = chooseLines(candidates, worthOfName, shown, roomOfLines, costOf)
-    const options = {
-      isShort,
-      lines,
-      listRoom: max * LISTS_SHARE,
-      exchanges: byMessage(course.keys()),
-      costOf,
-    }
-    const { files, others, said } = artifacts.lines(left, conversation.count, shown, options)
-    const more = new Map(bullets).set('evolution', evolution({ ...material, lines, isPlain, said }))
+    const all = Math.max(0, left - plain.missing)
+    const lines = chooseLines(candidates, worthOfName, shown, { all, lists: max * LISTS_SHARE }, costOf)
+    const { files, others } = artifacts.lines(lines)
+    const more = new Map(bullets).set('evolution', evolution({ ...material, lines, isPlain }))
     const fitted = fitSections(arranged(withArtifacts(more, files, others)), max, plain.limits)
     if (fitted.text !== '' || count === 0) return fitted
     // There is no text that could replace the earlier current work.

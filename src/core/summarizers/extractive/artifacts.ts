@@ -5,7 +5,7 @@ import { type Call, outputHead } from '../calls.ts'
 import { cleanLine, oneLine, sentencesOf, shorten, withoutFences } from '../text.ts'
 import type { Exchange } from './conversation.ts'
 import { type Candidate, DEFINES, excerptOf, LINE_UNITS } from './lines.ts'
-import { eachName, type Names } from './names.ts'
+import type { Names } from './names.ts'
 import { FilePaths } from './paths.ts'
 import { callLabel, isInspection, shellCommand, workingDirectory, writtenBy } from './shell.ts'
 
@@ -57,41 +57,16 @@ export type Artifact = {
 /** What names are listed with: an artifact, or for those in texts, the request that the text belongs to. */
 export type Holder = Artifact | Exchange
 
-/** The lines of a summary about artifacts. `said`: the names listed with exchanges. */
-type ArtifactLines = {
-  readonly files: readonly string[]
-  readonly others: readonly string[]
-  readonly said: ReadonlyMap<Exchange, readonly string[]>
-}
-
-type LineOptions = {
-  /** Whether the calls of a tool share a line. */
-  readonly isShort: boolean
-  /** The units of all lists of names. */
-  readonly listRoom: number
-  /** The quoted lines. */
-  readonly lines: ReadonlyMap<Holder, readonly Candidate<Holder>[]>
-  /** The exchanges by the messages of their texts. */
-  readonly exchanges: ReadonlyMap<number, Exchange>
-  /** The units of a holder's own line, above the first quoted one. */
-  readonly costOf: (holder: Holder, line?: Candidate<Holder>) => number
-}
+/** The lines of a summary about artifacts. */
+type ArtifactLines = { readonly files: readonly string[]; readonly others: readonly string[] }
 
 /** The maximum number of calls, of which the oldest are dropped. */
 const MAX_CALLS = 6_000
 /** The maximum units of a file's description. */
 const ABOUT_UNITS = 100
-/** The marks of a line (`- `, ` — `, the line break), and of the line about the directory. */
-const LINE_COST = 6
-const ROOT_COST = 12
 /** The mark of a line that quotes the file or result above it. */
 const QUOTED = '· '
-/** The least worth of a line that has room before quoted lines. */
-const MIN_HEAD_WORTH = 0.3
-/** The share of the room that such lines leave to names. */
-const MIN_NAMES_SHARE = 0.4
-/** The maximum number of names in a line, and the least value of one. */
-const MAX_LISTED = 8
+/** The least value of a listed name. */
 const MIN_VALUE = 0.005
 
 export class Artifacts {
@@ -106,6 +81,8 @@ export class Artifacts {
   /** The calls of each tool as one artifact, after they were merged. */
   readonly #merged = new Map<string, Artifact>()
   #next = 0
+  /** The directory that paths in lines are relative to. */
+  #root = ''
   /** That of the last line of an earlier summary: lines that quote it follow. */
   #lastCarried: { readonly id: number; readonly artifact: Artifact } | undefined
   /** The number of files of earlier summaries that were not used since. */
@@ -178,32 +155,42 @@ export class Artifacts {
     this.#excerpts.delete(oldest)
   }
 
-  /** The units of the lines without names that say most: of changed files, and of calls that ran several times. */
-  headUnits(): number {
-    return this.#telling().reduce((sum, artifact) => sum + this.headCost(artifact), 0)
+  /** The units of an artifact's own line. */
+  headCost(artifact: Artifact): number {
+    return headOfLine(artifact, this.#root).length + LINE_UNITS
   }
 
-  #telling(): Artifact[] {
-    return [...new Set(this.#all.values())].filter((artifact) => worthOf(artifact) >= MIN_HEAD_WORTH)
-  }
-
-  /** The units of the beginning of an artifact's line. */
-  headCost(artifact: Artifact, root = ''): number {
-    return headOfLine(artifact, root).length + LINE_COST
-  }
-
-  /** The lines of the newest contents, as candidates. */
-  excerpts(isShort: boolean): Candidate<Artifact>[] {
+  /**
+   * The lines of the newest contents and the names, as candidates. `exchanges`: those of the texts by message; names in texts belong to
+   * them. `at`: the message after which names are valued.
+   */
+  candidates(isShort: boolean, exchanges: ReadonlyMap<number, Exchange>, at: number): Candidate<Holder>[] {
     if (isShort) this.#mergeCalls()
-    return [...this.#excerpts].flatMap((artifact) => {
+    this.#root = this.#rootOfPaths()
+    const lines = [...this.#excerpts].flatMap((artifact) => {
       const owner = this.#merged.get(artifact.label.split(' `')[0]!) ?? artifact
-      return artifact.excerpt.map((text, at) => ({
-        owner,
-        text,
-        at,
-        weight: DEFINES.test(text) || /^\w{1,40}: /.test(text) ? 1 : 0,
-      }))
+      return artifact.excerpt.map((text, at): Candidate<Holder> => {
+        return { owner, text, at, weight: DEFINES.test(text) || /^\w{1,40}: /.test(text) ? 1 : 0 }
+      })
     })
+    for (const owner of new Set(this.#all.values()))
+      if (owner.kind !== 'text')
+        lines.push({
+          owner,
+          text: headOfLine(owner, this.#root),
+          at: 0,
+          weight: worthOf(owner),
+          form: 'head',
+        })
+    this.#names.each((name, home) => {
+      const artifact = this.#all.get(home)
+      if (artifact === undefined || artifact.label.includes(name)) return
+      const owner = artifact.kind === 'text' ? exchanges.get(Number(artifact.label)) : artifact
+      const text = this.#names.valueOf(name, at) < MIN_VALUE ? undefined : this.#names.listed(name)
+      if (owner !== undefined && text !== undefined)
+        lines.push({ owner, text, at: 0, weight: 0, form: 'name' })
+    })
+    return lines
   }
 
   #countDeeds(call: Call, at: number): void {
@@ -342,57 +329,19 @@ export class Artifacts {
       }))
   }
 
-  /**
-   * The lines of at most about `room` units in total, and the names that are listed in them and in the lines of exchanges: those of greatest
-   * value after message `at`. Names in `shown` are elsewhere in the view. Files are in the order of first use, then calls.
-   */
-  lines(room: number, at: number, shown: ReadonlySet<string>, options: LineOptions): ArtifactLines {
-    const { isShort, lines } = options
-    const root = this.#root()
-    if (isShort) this.#mergeCalls()
-    const chosen = new Map<Holder, string[]>()
-    let left = room - (root === '' ? 0 : root.length + ROOT_COST)
-    for (const [holder, quoted] of lines) {
-      left -= options.costOf(holder, quoted[0])
-      for (const { text } of quoted) left -= text.length + LINE_UNITS
-      chosen.set(holder, [])
-    }
-    // Changed files, and calls that ran several times, before the names of others.
-    for (const artifact of this.#telling().sort((a, b) => worthOf(b) - worthOf(a) || b.last - a.last)) {
-      const cost = this.headCost(artifact, root)
-      if (chosen.has(artifact) || cost > left - room * MIN_NAMES_SHARE) continue
-      left -= cost
-      chosen.set(artifact, [])
-    }
-    let { listRoom } = options
-    for (const { holder, names, headCost } of this.#steps(at, shown, root, options)) {
-      const before = chosen.get(holder)
-      const head = before === undefined ? headCost : 0
-      if (head > left) continue
-      const list = before ?? []
-      left -= head
-      chosen.set(holder, list)
-      for (const name of names) {
-        const cost = name.length + SEPARATOR
-        if (list.length >= MAX_LISTED || cost > left || cost > listRoom) continue
-        const spent = cost - addName(list, name)
-        left -= spent
-        listRoom -= spent
-      }
-    }
+  /** The lines about files, in the order of first use, and about calls, that something was chosen for. */
+  lines(chosen: ReadonlyMap<Holder, readonly Candidate<Holder>[]>): ArtifactLines {
     const files: string[] = []
     const others: string[] = []
     for (const artifact of new Set(this.#all.values())) {
-      const names = chosen.get(artifact)
-      if (names === undefined) continue
-      const line = withNames(headOfLine(artifact, root), names)
-      const quoted = (lines.get(artifact) ?? []).map(({ text }) => `${QUOTED}${text}`)
-      for (const one of [line, ...quoted]) (artifact.kind === 'file' ? files : others).push(one)
+      const lines = chosen.get(artifact)
+      if (lines === undefined) continue
+      const quoted = lines.filter(({ form }) => form === undefined).map(({ text }) => `${QUOTED}${text}`)
+      for (const one of [withNames(headOfLine(artifact, this.#root), lines), ...quoted])
+        (artifact.kind === 'file' ? files : others).push(one)
     }
-    if (root !== '' && files.length > 0) files.unshift(`Root: \`${root}\``)
-    const said = new Map<Exchange, readonly string[]>()
-    for (const [holder, names] of chosen) if (!('kind' in holder)) said.set(holder, names)
-    return { files, others, said }
+    if (this.#root !== '' && files.length > 0) files.unshift(`Root: \`${this.#root}\``)
+    return { files, others }
   }
 
   /** Makes the calls of each tool one artifact: in a short summary there is no room for their targets. */
@@ -409,38 +358,8 @@ export class Artifacts {
     }
   }
 
-  /** The steps of a choice, best first: a line with its best names, then one name after another. */
-  #steps(at: number, shown: ReadonlySet<string>, root: string, { exchanges, costOf }: LineOptions): Step[] {
-    const names = new Map<Holder, Choice[]>()
-    this.#names.each((name, home) => {
-      const artifact = this.#all.get(home)
-      if (artifact === undefined || shown.has(name) || artifact.label.includes(name)) return
-      const value = this.#names.valueOf(name, at)
-      const listed = value < MIN_VALUE ? undefined : this.#names.listed(name)
-      const holder = artifact.kind === 'text' ? exchanges.get(Number(artifact.label)) : artifact
-      if (listed === undefined || holder === undefined) return
-      const choice = choiceOf(listed, value)
-      const list = names.get(holder)
-      if (list === undefined) names.set(holder, [choice])
-      else list.push(choice)
-    })
-    const steps: Step[] = []
-    for (const artifact of new Set(this.#all.values())) {
-      let worth = worthOf(artifact)
-      const own = names.get(artifact) ?? []
-      if (own.length === 0 && worth === 0) continue
-      eachName(artifact.label, (name) => {
-        if (!shown.has(name)) worth += this.#names.valueOf(name, at)
-      })
-      addSteps(steps, artifact, own, this.headCost(artifact, root), worth)
-    }
-    for (const [holder, own] of names)
-      if (!('kind' in holder)) addSteps(steps, holder, own, costOf(holder) + LINE_UNITS, 0)
-    return steps.sort((a, b) => b.ratio - a.ratio)
-  }
-
   /** The directory that shortens the paths most when they are relative to it; empty when it saves little. */
-  #root(): string {
+  #rootOfPaths(): string {
     const savings = new Map<string, number>()
     for (const path of this.filesByUse().slice(0, 100)) {
       for (let slash = path.indexOf('/', 1); slash > 0; slash = path.indexOf('/', slash + 1)) {
@@ -453,60 +372,10 @@ export class Artifacts {
   }
 }
 
-/** A name with its value for its length. */
-type Choice = { readonly name: string; readonly ratio: number; readonly cost: number }
-/** `headCost`: what the beginning of the line costs with the first step that is chosen. */
-type Step = {
-  readonly holder: Holder
-  readonly names: readonly string[]
-  readonly ratio: number
-  readonly headCost: number
-}
-
-function choiceOf(name: string, value: number): Choice {
-  const cost = name.length + 2
-  return { name, ratio: value / cost, cost }
-}
-
-/**
- * Adds a name to a list, in place of its parts: `5521-K` instead of `5521`, `status open` instead of `open`. Returns the units that this
- * saves.
- */
-function addName(list: string[], name: string): number {
-  if (list.some((one) => isPart(name, one))) return name.length + SEPARATOR
-  let saved = 0
-  for (let i = list.length - 1; i >= 0; i--) {
-    if (!isPart(list[i]!, name)) continue
-    saved += list[i]!.length + SEPARATOR
-    list.splice(i, 1)
-  }
-  list.push(name)
-  return saved
-}
-
-/** `, ` */
-const SEPARATOR = 2
-
 /** Whether a name is one or several whole words of another. */
 function isPart(part: string, whole: string): boolean {
   const at = part.length < whole.length ? whole.indexOf(part) : -1
   return at >= 0 && !/\w/.test(whole[at - 1] ?? '') && !/\w/.test(whole[at + part.length] ?? '')
-}
-
-/** Adds the steps of one artifact: the line with as many of its best names as make it most worth its length, then the others. */
-function addSteps(steps: Step[], holder: Holder, own: Choice[], headCost: number, worth: number): void {
-  own.sort((a, b) => b.ratio - a.ratio)
-  let cost = headCost
-  let ratio = worth / Math.max(1, headCost)
-  let first = 0
-  for (; first < own.length && own[first]!.ratio >= ratio; first++) {
-    const choice = own[first]!
-    ratio = (ratio * cost + choice.ratio * choice.cost) / (cost + choice.cost)
-    cost += choice.cost
-  }
-  const names = own.slice(0, first).map(({ name }) => name)
-  steps.push({ holder, names, ratio, headCost })
-  for (const { name, ratio } of own.slice(first)) steps.push({ holder, names: [name], ratio, headCost })
 }
 
 /** Adds to the count of an outcome, which becomes the last one. */
@@ -516,19 +385,21 @@ function count({ outcomes }: Artifact, outcome: Outcome, times: number): void {
   outcomes.set(outcome, total)
 }
 
-/** The value of a line besides its names: changed files, and calls with their outcomes. */
+/** How much a line states besides its names: changed files, and calls with their outcomes. */
 function worthOf({ kind, deeds, outcomes, age, isInspection }: Artifact): number {
   if (kind === 'text') return 0
   if (isInspection && !outcomes.has('failed')) return 0
   if (kind === 'file')
-    return (changesOf(deeds) > 0 ? 1 : deeds.reads > 0 ? 0.05 : 0) / (1 + Math.max(0, age) / 8)
+    return (changesOf(deeds) > 0 ? 50 : deeds.reads > 0 ? 2.5 : 0) / (1 + Math.max(0, age) / 8)
   const times = [...outcomes.values()].reduce((sum, one) => sum + one, 0)
-  return Math.min(0.4, 0.1 * times)
+  return Math.min(20, 5 * times)
 }
 
-/** A line with the names that are listed in it. */
-export function withNames(line: string, names: readonly string[]): string {
-  return names.length === 0 ? line : `${line} — ${names.join(', ')}`
+/** A line with the names among the chosen lines, each in place of its parts: `5521-K` instead of `5521`. */
+export function withNames(line: string, chosen: readonly Candidate<Holder>[]): string {
+  const names = chosen.flatMap(({ form, text }) => (form === 'name' ? [text] : []))
+  const wholes = names.filter((name) => !names.some((other) => isPart(name, other)))
+  return wholes.length === 0 ? line : `${line} — ${wholes.join(', ')}`
 }
 
 function headOfLine({ kind, label, deeds, outcomes }: Artifact, root: string): string {

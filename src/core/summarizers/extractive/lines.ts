@@ -6,85 +6,89 @@ import { ESCAPES, eachName, isListable } from './names.ts'
  * Lines of files, results and replies: which of them a summary quotes.
  */
 
-/** A line that may stand in a summary: a statement of a reply, or a line of a file or a result. */
+/** A line that may stand in a summary below that of its owner: a statement of a reply, or a line of a file or a result. */
 export type Candidate<T> = {
   readonly owner: T
   readonly text: string
   readonly at: number
   /** How much it states besides its names. */
   readonly weight: number
-  /** Whether it is a sentence of a request, which needs no line above it. */
-  readonly isAsked?: boolean
+  /** The line of the owner itself; a sentence of a request, which needs no line above it; a name in the line of the owner. */
+  readonly form?: 'head' | 'asked' | 'name'
 }
 
-/** The value of a unit of weight, the marks of a line, the least part of its value that must be new, the rounds of the choice, and the maximum lines of an owner. */
+/** The value of a unit of weight, the marks of a line and of a name, the least part of its value that must be new, and the rounds of the choice. */
 const WEIGHT_WORTH = 0.02
 export const LINE_UNITS = 5
+export const SEPARATOR = 2
 const NEW_SHARE = 0.8
 const ROUNDS = 4
-const MAX_LINES = 100
-/** The maximum number of lines of one form and owner that neither state nor define anything: listings, progress. */
-const MAX_OF_FORM = 8
-/** The least worth of a unit of a line. */
-const MIN_WORTH = 0.0002
+/** The maximum number of names of an owner. */
+const MAX_LISTED = 8
+/** The share of the line of an owner that counts as the cost of each line below it. */
+const HEAD_SHARE = 1
 
 /**
- * The lines that are worth most for their length within `room` units, of each owner, in order. `worthOfName`: the value of a name; one
- * in `shown` has none, and those of the chosen lines are added to it. `costOf`: the units of an owner's own line.
+ * The lines and names that are worth most for their length, of each owner, in order. `worthOfName`: the value of a name; one in `shown`
+ * has none, and those of the chosen lines are added to it. `costOf`: the units of an owner's own line. `room`: the units of all, and of
+ * the names among them.
  */
 export function chooseLines<T>(
   candidates: readonly Candidate<T>[],
   worthOfName: (name: string) => number,
   shown: Set<string>,
-  room: number,
+  room: { readonly all: number; readonly lists: number },
   costOf: (owner: T, line: Candidate<T>) => number,
 ): Map<T, Candidate<T>[]> {
   const named = candidates.map((candidate) => {
     const names = new Set<string>()
     eachName(candidate.text, (name) => names.add(name))
-    return { candidate, names }
+    return {
+      candidate,
+      names,
+      units: candidate.text.length + (candidate.form === 'name' ? SEPARATOR : LINE_UNITS),
+    }
   })
-  const worthOf = ({ candidate: { text, weight }, names }: (typeof named)[number]): number => {
-    let worth = WEIGHT_WORTH * weight
-    for (const name of names) if (!shown.has(name)) worth += worthOfName(name)
-    return worth / (text.length + LINE_UNITS)
-  }
   const chosen = new Map<T, Candidate<T>[]>()
+  const listed = new Map<T, number>()
   const texts = new Set<string>()
-  const forms = new Map<T, Map<string, number>>()
-  let left = room
+  const headOf = ({ candidate }: (typeof named)[number]): number =>
+    chosen.has(candidate.owner) || candidate.form === 'head' ? 0 : costOf(candidate.owner, candidate)
+  const worthOf = (line: (typeof named)[number]): number => {
+    let worth = WEIGHT_WORTH * line.candidate.weight
+    for (const name of line.names) if (!shown.has(name)) worth += worthOfName(name)
+    return worth === 0 ? 0 : worth / (line.units + HEAD_SHARE * headOf(line))
+  }
+  let { all: left, lists } = room
   let open = named
   // A line whose names were chosen with another one is valued again in the next round.
   for (let round = 0; round < ROUNDS && open.length > 0; round++) {
     const ranked = open
       .map((line) => ({ line, worth: worthOf(line) }))
-      .filter(({ worth }) => worth > MIN_WORTH)
+      .filter(({ worth }) => worth > 0)
       .sort((a, b) => b.worth - a.worth)
     const later: typeof named = []
     for (const { line, worth } of ranked) {
-      const { candidate, names } = line
-      const list = chosen.get(candidate.owner) ?? []
-      const head = list.length === 0 ? costOf(candidate.owner, candidate) : 0
-      const cost = candidate.text.length + LINE_UNITS + head
-      if (cost > left || list.length >= MAX_LINES || texts.has(candidate.text)) continue
+      const { candidate, names, units } = line
+      const { owner, text, form } = candidate
+      const cost = units + headOf(line)
+      const count = listed.get(owner) ?? 0
+      const isFull = form === 'name' && (count >= MAX_LISTED || units > lists)
+      if (cost > left || isFull || texts.has(text) || (form === 'head' && chosen.has(owner))) continue
       if (worthOf(line) < NEW_SHARE * worth) {
         later.push(line)
         continue
       }
-      if (candidate.weight === 0) {
-        const form = candidate.text
-          .replaceAll(/[\p{L}\d_-]{1,140}/gu, 'a')
-          .replaceAll(/(?:a[ ./]{1,3}){1,70}/g, 'a')
-        const known = forms.get(candidate.owner) ?? new Map<string, number>()
-        const count = known.get(form) ?? 0
-        if (count >= MAX_OF_FORM) continue
-        forms.set(candidate.owner, known.set(form, count + 1))
-      }
       left -= cost
-      texts.add(candidate.text)
+      if (form === 'name') {
+        lists -= units
+        listed.set(owner, count + 1)
+      }
+      texts.add(text)
       for (const name of names) shown.add(name)
-      list.push(candidate)
-      chosen.set(candidate.owner, list)
+      const list = chosen.get(owner)
+      if (list === undefined) chosen.set(owner, [candidate])
+      else list.push(candidate)
     }
     open = later
   }

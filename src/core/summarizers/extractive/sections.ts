@@ -41,9 +41,8 @@ export type Material = {
   readonly previous: Previous
   /** The line of each exchange. */
   readonly course: ReadonlyMap<Exchange, CourseLine>
-  /** What else has room of each exchange, in order, and the names that are listed with it. */
+  /** What else has room of each exchange, in order. */
   readonly lines?: ReadonlyMap<Holder, readonly Candidate<Holder>[]>
-  readonly said?: ReadonlyMap<Exchange, readonly string[]>
   /** Whether a line has room without these. */
   readonly isPlain?: (line: string) => boolean
 }
@@ -177,7 +176,7 @@ function answer({ conversation, after }: Material): Bullet[] {
 }
 
 /** A line for each request, oldest first: the request and its outcome. Its commits and what else was said follow it. */
-export function evolution({ conversation, previous, course, lines, isPlain, said }: Material): Bullet[] {
+export function evolution({ conversation, previous, course, lines, isPlain }: Material): Bullet[] {
   const quotedAbove = new Set(newestReplies(conversation))
   const before = carried(previous, 'evolution')
   const history = before.map((text, i): Bullet => {
@@ -188,18 +187,17 @@ export function evolution({ conversation, previous, course, lines, isPlain, said
     const isSmall = request.reply === undefined && isSmallTalk(request.text)
     const rank = 830 - Math.min(250, 8 * (course.size - 1 - i)) - (isSmall ? 150 : 0)
     const more = (lines?.get(exchange) ?? []).filter(({ text }) => text !== outcome)
-    const names = said?.get(exchange) ?? []
-    const isSized = more.length > 0 || names.length > 0
+    const isSized = more.length > 0
     const isLeftOut = !isSized && ((isSmall && outcome === '') || quotedAbove.has(exchange))
     // Beside what is quoted of it, a few words of a request are enough where there is little room.
     const isShown = !isSized || isPlain?.(text)
-    const asked = isShown ? [] : more.filter(({ isAsked }) => isAsked)
+    const asked = isShown ? [] : more.filter(({ form }) => form === 'asked')
     const shown = asked.map(({ text }) => text).join(' … ') || (isShown ? text : headOfCourse(request))
     return [
-      ...(isLeftOut ? [] : [{ text: withNames(shown, names), rank, cut: true, isSized }]),
+      ...(isLeftOut ? [] : [{ text: withNames(shown, more), rank, cut: true, isSized }]),
       ...more
-        .filter((line) => !asked.includes(line))
-        .map(({ text, isAsked }) => ({ text: isAsked ? text : `→ ${text}`, rank, isSized })),
+        .filter((line) => line.form !== 'name' && !asked.includes(line))
+        .map(({ text, form }) => ({ text: form === 'asked' ? text : `→ ${text}`, rank, isSized })),
       ...commits.map((subject) => ({ text: `Commit: ${subject}`, rank: rank - 20, cut: true })),
     ]
   })

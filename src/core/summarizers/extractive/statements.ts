@@ -146,7 +146,7 @@ export function statementsIn(
     const asked = sentencesOf(withoutFences(request.own)).filter(isNew)
     return [
       ...asked.map((sentence) => {
-        return { owner, text: quotedBy(request.speaker, sentence), at, weight: 0, isAsked: true }
+        return { owner, text: quotedBy(request.speaker, sentence), at, weight: 0, form: 'asked' as const }
       }),
       ...replies.flatMap(({ speaker, text, at }) => [
         ...sentencesOf(withoutFences(headOf(text, REPLY_UNITS))).flatMap((sentence) => {
