@@ -18,10 +18,10 @@ import { SUMMARY_SECTIONS, type Summarizer, type SummaryAnswer, type SummaryRequ
 import { oneLine, shorten, unitsWithin } from './text.ts'
 
 /** The share of a summary for all but quoted lines and the lines about files and calls, which get what these leave. */
-const TEXT_SHARE = 0.3
+const TEXT_SHARE = 0.25
 /** The least units of that text, and its largest share for them. Requests and firm rules get as much when they need it. */
 const MIN_TEXT = 96
-const MAX_TEXT_SHARE = 0.8
+const MAX_TEXT_SHARE = 0.7
 
 /** The largest share of a summary for lists of names. */
 const LISTS_SHARE = 0.2
@@ -184,6 +184,7 @@ export class ExtractiveReader {
       ...statementsIn(course.keys(), conversation.lastCallAt >= 0, plain.text),
       ...artifacts.candidates(isShort, byMessage(course.keys()), conversation.count),
     ]
+    if ((globalThis as any).CAND) (globalThis as any).CAND.push(...candidates)
     const all = Math.max(0, left - plain.missing)
     const lines = chooseLines(candidates, worthOfName, shown, { all, lists: max * LISTS_SHARE }, costOf)
     const { files, others } = artifacts.lines(lines)
