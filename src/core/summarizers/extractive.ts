@@ -184,7 +184,6 @@ export class ExtractiveReader {
       ...statementsIn(course.keys(), conversation.lastCallAt >= 0, plain.text),
       ...artifacts.candidates(isShort, byMessage(course.keys()), conversation.count),
     ]
-    if ((globalThis as any).CAND) (globalThis as any).CAND.push(...candidates)
     const all = Math.max(0, left - plain.missing)
     const lines = chooseLines(candidates, worthOfName, shown, { all, lists: max * LISTS_SHARE }, costOf)
     const { files, others } = artifacts.lines(lines)

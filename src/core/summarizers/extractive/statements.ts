@@ -16,6 +16,7 @@ type Reply = { readonly text: string; readonly at: number }
 /** The units of a reply that are searched, the minimum and maximum units of a statement, and the number of names that count. */
 const REPLY_UNITS = 4_100
 const MIN_UNITS = 14
+const MIN_QUOTED = 24
 const MAX_UNITS = 320
 const MAX_NAMES = 3
 /** The maximum number of replies to one request that are searched for its outcome. */
@@ -138,7 +139,7 @@ export function statementsIn(
 ): Candidate<Exchange>[] {
   const isNew = (sentence: string): boolean => {
     const { length } = sentence
-    return lengthOf(sentence) >= MIN_UNITS && length <= MAX_UNITS && !shown.includes(sentence)
+    return lengthOf(sentence) >= MIN_QUOTED && length <= MAX_UNITS && !shown.includes(sentence)
   }
   return [...exchanges].flatMap((owner) => {
     const { request, replies } = owner
