@@ -79,21 +79,30 @@ it('a statement that is older than ten messages is no current work: what the cal
   expect(current).toContain('6 files changed')
 })
 
-it('lines are chosen by their new names for their length; none twice, and of one form at most three', () => {
+it('lines are chosen by their new names for their length, none twice, and at most eight names of an owner', () => {
   const owner = {}
-  const line = (text: string) => ({ owner, text, at: 0, weight: 0 })
-  const listed = ['one', 'two', 'three', 'four', 'five'].map((name) => line(`modified: src/${name}.ts`))
+  const line = (text: string, form?: 'name') => ({ owner, text, at: 0, weight: 0, ...(form && { form }) })
+  const names = [...'abcdefghij'].map((letter) => line(`nameOf_${letter}`, 'name'))
   const lines = [
-    ...listed,
     line('alphaBeta gammaDelta'),
     line('alphaBeta gammaDelta'),
     line('nothing at all here'),
+    ...names,
   ]
-  const worth = (name: string) => (name.length > 3 ? 1 : 0)
-  const chosen = chooseLines(lines, worth, new Set(), 1_000, () => 0)
-    .get(owner)!
-    .map(({ text }) => text)
-  expect(chosen.filter((text) => text === 'alphaBeta gammaDelta')).toHaveLength(1)
-  expect(chosen.filter((text) => text.startsWith('modified'))).toHaveLength(3)
-  expect(chosen).not.toContain('nothing at all here')
+  const choose = (all: number, lists: number) =>
+    chooseLines(
+      lines,
+      () => 1,
+      new Set(),
+      { all, lists },
+      () => 0,
+    )
+      .get(owner)!
+      .map(({ text }) => text)
+  expect(choose(1_000, 1_000).filter((text) => text === 'alphaBeta gammaDelta')).toHaveLength(1)
+  expect(choose(1_000, 1_000).filter((text) => text.startsWith('nameOf'))).toHaveLength(8)
+  expect(choose(1_000, 1_000)).not.toContain('nothing at all here')
+  // A name of eight units and its separator take ten, and the line of twenty with its marks 25.
+  expect(choose(1_000, 29)).toEqual(['nameOf_a', 'nameOf_b', 'alphaBeta gammaDelta'])
+  expect(choose(39, 1_000)).toEqual(['nameOf_a', 'nameOf_b', 'nameOf_c'])
 })

@@ -18,10 +18,10 @@ import { SUMMARY_SECTIONS, type Summarizer, type SummaryAnswer, type SummaryRequ
 import { oneLine, shorten, unitsWithin } from './text.ts'
 
 /** The share of a summary for all but quoted lines and the lines about files and calls, which get what these leave. */
-const TEXT_SHARE = 0.25
+const TEXT_SHARE = 0.33
 /** The least units of that text, and its largest share for them. Requests and firm rules get as much when they need it. */
 const MIN_TEXT = 96
-const MAX_TEXT_SHARE = 0.7
+const MAX_TEXT_SHARE = 0.8
 
 /** The largest share of a summary for lists of names. */
 const LISTS_SHARE = 0.2
@@ -165,7 +165,7 @@ export class ExtractiveReader {
       const sections = arrange(titles, all, previous)
       return isShort ? sections.map((section) => ({ ...section, title: '' })) : sections
     }
-    const least = Math.max(MIN_TEXT, leastOfMusts([...bullets.values()].flat()))
+    const least = Math.max(MIN_TEXT, leastOfMusts(arranged(bullets)))
     const room = Math.floor(Math.max(max * TEXT_SHARE, Math.min(MAX_TEXT_SHARE * max, least)))
     // The text without artifacts first: their lines do not repeat its names, and get the room that it leaves.
     const plain = fitSections(arranged(bullets), room)

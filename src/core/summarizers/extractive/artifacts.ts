@@ -395,11 +395,11 @@ function worthOf({ kind, deeds, outcomes, age, isInspection }: Artifact): number
   return Math.min(20, 5 * times)
 }
 
-/** A line with the names among the chosen lines, each in place of its parts: `5521-K` instead of `5521`. */
+/** A line with the names among what was chosen for it, but for those that are part of another one or of a quoted line. */
 export function withNames(line: string, chosen: readonly Candidate<Holder>[]): string {
-  const names = chosen.flatMap(({ form, text }) => (form === 'name' ? [text] : []))
-  const wholes = names.filter((name) => !names.some((other) => isPart(name, other)))
-  return wholes.length === 0 ? line : `${line} — ${wholes.join(', ')}`
+  const names = chosen.filter(({ form }) => form === 'name')
+  const whole = names.filter(({ text }) => !chosen.some((other) => isPart(text, other.text)))
+  return whole.length === 0 ? line : `${line} — ${whole.map(({ text }) => text).join(', ')}`
 }
 
 function headOfLine({ kind, label, deeds, outcomes }: Artifact, root: string): string {

@@ -9,7 +9,7 @@ export type Bullet = {
   readonly cut?: boolean
   /** Is never left out: requests and rules. When there is too little room, each gets a share by this weight. */
   readonly must?: number
-  /** Its length was chosen by the available room: it is included before other lines. */
+  /** Its length was chosen by the available room: it is included before others but requests and rules. */
   readonly isSized?: boolean
 }
 
@@ -37,22 +37,24 @@ const FEW_UNITS = 100
 const LITTLE_UNITS = 500
 
 /**
- * Renders sections as Markdown of at most `max` units. Bullets are chosen in this order: those of a chosen size, requests and rules,
- * within `limits` when these are known from an earlier call, and the others by rank. They keep their order in the text.
+ * Renders sections as Markdown of at most `max` units. Bullets are chosen in this order: requests and rules, within `limits` when
+ * these are known from an earlier call, those of a chosen size, and the others by rank. They keep their order in the text.
  */
 export function fitSections(sections: readonly Section[], max: number, limits?: Limits): Fitted {
   const filled = sections.filter(({ bullets }) => bullets.length > 0)
   const whole = render(filled.map((section) => [section, section.bullets.map(({ text }) => text)]))
   const all = filled.flatMap(({ bullets }) => bullets)
   if (whole.length <= max) {
-    const shortened = all.filter(({ must, text }) => must !== undefined && SHORTENED.test(text)).length
-    return { text: whole, shortened, missing: 0, limits: new Map() }
+    const musts = all.filter(({ must }) => must !== undefined)
+    const shortened = musts.filter(({ text }) => SHORTENED.test(text)).length
+    const limits = new Map(musts.map((bullet) => [bullet, bullet.text.length]))
+    return { text: whole, shortened, missing: 0, limits }
   }
 
   const fitter = new Fitter(filled, max)
-  fitter.fill(({ isSized }) => isSized === true)
   const used = limits ?? fitter.limits(max)
   fitter.fillMusts(used)
+  fitter.fill(({ isSized }) => isSized === true)
   fitter.fill(() => true)
   const text = fitter.text()
   const missing = fitter.missing()
@@ -95,7 +97,7 @@ class Fitter {
     const all = this.#ranked.filter(({ bullet }) => bullet.must !== undefined)
     const bullets = all.map(({ bullet }) => bullet)
     const share = Math.max(Math.min(max, FEW_UNITS), Math.floor(max * MUST_SHARE))
-    let room = Math.min(this.#room, Math.max(share, leastOfMusts(bullets)))
+    let room = Math.min(this.#room, Math.max(share, leastOfMusts(this.#sections)))
     for (const section of new Set(all.map(({ section }) => section)))
       if (!this.#used.has(section)) room -= sectionCost(section)
     const requests = bullets.filter(({ must }) => must === REQUEST)
@@ -203,10 +205,14 @@ function leastOf({ text, must }: Bullet, room: number): number {
   return Math.max(1, Math.min(text.length, least))
 }
 
-/** The least units of the requests and firm rules among some lines. */
-export function leastOfMusts(bullets: readonly Bullet[]): number {
-  const musts = bullets.filter(({ must = 0 }) => must > WEAK)
-  return musts.reduce((sum, bullet) => sum + leastOf(bullet, Number.POSITIVE_INFINITY) + BULLET_COST, 0)
+/** The least units of the requests and firm rules in some sections, with their headings. */
+export function leastOfMusts(sections: readonly Section[]): number {
+  return sections.reduce((sum, section) => {
+    const musts = section.bullets.filter(({ must = 0 }) => must > WEAK)
+    const heading = musts.length === 0 ? 0 : sectionCost(section)
+    const least = musts.map((bullet) => leastOf(bullet, Number.POSITIVE_INFINITY) + BULLET_COST)
+    return least.reduce((units, one) => units + one, sum + heading)
+  }, 0)
 }
 
 /** A quotation with a label, and the position of its message. */

@@ -205,8 +205,12 @@ function isCredential(name: string): boolean {
   return CREDENTIAL.test(name)
 }
 
+/** A sum of money. */
+const MONEY = /^[$€£¥]\d|\d ?(?:[€£¥元円]|(?:EUR|USD|GBP|CHF)$)/
+
 /** Whether a name means something by itself: not a number, time, line, hash, unit, secret, or a word of three letters. */
 export function isListable(name: string): boolean {
+  if (MONEY.test(name)) return true
   if (name.length < MIN_NAME || !LETTERS.test(name) || MEASURE.test(name) || HASH.test(name)) return false
   return !OPAQUE.test(name) && !isCredential(name)
 }

@@ -13,7 +13,7 @@ type Statement = { readonly text: string; readonly at: number; readonly weight: 
 
 type Reply = { readonly text: string; readonly at: number }
 
-/** The units of a reply that are searched, the minimum and maximum units of a statement, and the number of names that count. */
+/** The units of a reply that are searched, the minimum and maximum units of a statement, the minimum of another quoted sentence, and the number of names that count. */
 const REPLY_UNITS = 4_100
 const MIN_UNITS = 14
 const MIN_QUOTED = 24
@@ -137,14 +137,14 @@ export function statementsIn(
   hasCalls: boolean,
   shown: string,
 ): Candidate<Exchange>[] {
-  const isNew = (sentence: string): boolean => {
-    const { length } = sentence
-    return lengthOf(sentence) >= MIN_QUOTED && length <= MAX_UNITS && !shown.includes(sentence)
-  }
+  const isNew = (sentence: string): boolean => sentence.length <= MAX_UNITS && !shown.includes(sentence)
+  const isLong = (sentence: string): boolean => lengthOf(sentence) >= MIN_QUOTED
   return [...exchanges].flatMap((owner) => {
     const { request, replies } = owner
     const { at } = request
-    const asked = sentencesOf(withoutFences(request.own)).filter(isNew)
+    const asked = sentencesOf(withoutFences(request.own)).filter(
+      (sentence) => isNew(sentence) && isLong(sentence),
+    )
     return [
       ...asked.map((sentence) => {
         return { owner, text: quotedBy(request.speaker, sentence), at, weight: 0, form: 'asked' as const }
@@ -153,7 +153,7 @@ export function statementsIn(
         ...sentencesOf(withoutFences(headOf(text, REPLY_UNITS))).flatMap((sentence) => {
           const weight = weightOf(sentence)
           const states = weight >= MIN_WEIGHT
-          if (!isNew(sentence) || (hasCalls && !states)) return []
+          if (!isNew(sentence) || (!states && (hasCalls || !isLong(sentence)))) return []
           const said = speaker === undefined ? sentence : quotedBy(speaker, sentence)
           return [{ owner, text: said, at, weight: states ? weight : 0 }]
         }),
