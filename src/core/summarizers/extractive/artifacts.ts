@@ -10,9 +10,8 @@ import { FilePaths } from './paths.ts'
 import { callLabel, isInspection, shellCommand, workingDirectory, writtenBy } from './shell.ts'
 
 /*
- * Artifacts: the files, calls and speakers that names belong to. A summary lists a name in the line of its artifact, which says what was
- * done: `` `src/ini.ts` — written, 2 edits — "Parser for INI files." — parseIni, SectionMap ``. Names are chosen by value for their
- * length; the first name of an artifact also pays for the beginning of its line.
+ * Artifacts: the files, calls and texts that names belong to. The line of a file or call says what was done, and lists names of it:
+ * `` `src/ini.ts` — written, 2 edits — "Parser for INI files." — parseIni, SectionMap ``. Lines of its contents follow it.
  */
 
 /** What happened to a file. `about`: its first comment, or why it was first changed. */
