@@ -12,6 +12,7 @@ import { type Conversation, type Exchange, type Failure, REFUSED, type Utterance
 import { errorLine } from './error-line.ts'
 import { Names } from './names.ts'
 import { ownWords } from './own-words.ts'
+import { filesGivenIn } from './rule-files.ts'
 import { branchOf, callLabel, commitSubject, directoryOf, gistOf, shellCommand, writtenBy } from './shell.ts'
 import { isGroupTalk, speakerOf, withSpeakers } from './speakers.ts'
 import { TodoList } from './todo-list.ts'
@@ -51,6 +52,7 @@ export class ConversationReader {
   readonly #artifacts = new Artifacts(this.#names)
   readonly #latest: LatestCall[] = []
   readonly #todo = new TodoList()
+  readonly #ruleFiles = new Set<string>()
   #lastCallAt = -1
   #branch: string | undefined
   /** What the user gave to a command of the client: the next message with it is the instructions of the command. */
@@ -104,6 +106,7 @@ export class ConversationReader {
       this.#boxes.add(shown, { by: 'assistant' })
       this.#names.add(text, 'assistant', at, this.#artifacts.ofSpeaker('Assistant'))
     } else {
+      for (const path of filesGivenIn(text)) this.#ruleFiles.add(detached(path))
       const written = wordsOf(text)
       const given = this.#given
       this.#given = /<command-name>/.test(headOf(text, 400)) ? written.trim() : ''
@@ -191,6 +194,7 @@ export class ConversationReader {
     )
     return {
       texts,
+      ruleFiles: [...this.#ruleFiles],
       replies,
       exchanges: exchangesOf(
         texts.filter(({ by }) => by === 'user'),

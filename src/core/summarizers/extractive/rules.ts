@@ -1,8 +1,9 @@
 import { headOf } from '../../messages/characters.ts'
 import { cleanLine, isEastAsian, keyOf, oneLine, sentenceAround, shorten, withoutFences } from '../text.ts'
-import { REFUSED, type Utterance } from './conversation.ts'
+import { type Conversation, REFUSED, type Utterance } from './conversation.ts'
 import { messageNote } from './fit.ts'
 import { isSmallTalk } from './requests.ts'
+import { filesObeyedIn } from './rule-files.ts'
 
 /*
  * A rule commands or forbids something lasting: a ban, a command with a word like "always", a wish about how the work is done. A command
@@ -61,7 +62,6 @@ const WISH = cues(
     '^(?:whenever|(?:when|before|after) you|every time|each time|before \\w+ing|(?:before|after) (?:each|every|any)) [^,]{3,120}, (?!(?:the|it|this|that|there|they|he|she|my|our|nothing|no|a|an|is|are|(?:you|we) (?!should|must|always|never)\\w+|i [a-z]+)\\b)',
     '\\b(?:please|use|do) .{0,60} in (?:the )?future\\b|\\bshould (?!i|we).{0,80} (?:each|every) time\\b|^(?!(?:i|it|the|this|that|there|here|we|my|why|how|what|he|she|they|if|when|now|so)\\b).{3,80} (?:(?:before|after) (?:each|every (?!other)|any)|every time|each time)\\b',
     '\\b(?:can|could) (?:we|you) .{0,40}\\bkeep (?!\\w+ing\\b)|\\bask me (?:first|before)\\b|\\bwithout (?:asking|my (?:ok|okay|permission|approval))\\b',
-    `${CLAUSE}(?:read|obey|respect|consult) .{0,60}(?:contributing|claude|agents|gemini|conventions|guidelines|rules|instructions|style)[\\w-]{0,20}\\.mdc?\\b`,
     "\\bwe(?:'ve| have)? (?:decided|agreed)\\b|^agreed, (?!and|let|so|but|i|can|now)|\\bthat's decided\\b",
     '\\b(?:answer|reply|respond|speak)(?: to me)?(?: only)? in [a-z]+(?:ish|ese|ench|ian|man)\\b',
   ],
@@ -123,9 +123,9 @@ function weightOf(sentence: string, place: Place = 'lines'): number {
   return ban !== null || (place === 'lines' && NEEDS.test(text)) ? 3 : WISH.test(text) ? 2 : 0
 }
 
-/** A command or standing wish, in the words of the user or of an earlier summary. */
+/** A command or standing wish, in the words of the user or of an earlier summary; or the paths of files with rules. */
 export type Rule = {
-  readonly by: 'User' | 'Earlier'
+  readonly by: 'User' | 'Earlier' | 'Files'
   readonly text: string
   /** 2: a wish. 3: a command or a ban. 0: a sentence that withdraws an earlier rule. -1: a text that may fulfill one. */
   readonly weight: number
@@ -135,7 +135,7 @@ export type Rule = {
 
 /** Whether a rule commands or forbids in so many words: "never", "must". */
 export function isFirm({ by, text }: Rule): boolean {
-  return by === 'Earlier' || weightOf(text) > 2
+  return by !== 'User' || weightOf(text) > 2
 }
 
 /** The minimum length of a rule, units. */
@@ -162,7 +162,12 @@ function rulesOfUser(text: string, isFirst = true, position?: number): Rule[] {
     const clauses = clausesOf(sentence)
     const others = clauses.filter((clause) => clause.search(WITHDRAWS) < 0)
     if (others.length < clauses.length) add(sentence, 0)
-    const weight = weightOf(others.length < clauses.length ? others.join(', ') : sentence, place)
+    const named = filesObeyedIn(sentence)
+    if (named !== undefined) rules.push(filesRule(named.paths, named.isNegated ? 0 : 3))
+    const said = named?.rest ?? (others.length < clauses.length ? others.join(', ') : sentence)
+    const strength = weightOf(said, place)
+    // Beside a file, only what is firm is a rule of its own.
+    const weight = named === undefined || strength > 2 ? strength : 0
     const last = sentence.split(/[,;:] | (?:and|but) /).at(-1)!
     if (isHeading && place !== 'document' && (ANNOUNCES.test(sentence) || weightOf(last, 'document') > 2)) {
       const { items, next } = listAfter(prose, end)
@@ -223,14 +228,17 @@ const WITHDRAWS = new RegExp(
 /** The maximum number of rules: the oldest and the newest ones. */
 const MAX_RULES = [500, 1_000] as const
 
-/** The user's rules in a conversation, oldest first. Repeated ones are removed later, when they are merged. */
-export function rulesIn(items: readonly Utterance[]): Rule[] {
-  const said = items.filter(({ by }) => by === 'user')
+/** The rules in a conversation, oldest first. Repeated ones are removed later, when they are merged. */
+export function rulesIn({ texts, ruleFiles }: Pick<Conversation, 'texts' | 'ruleFiles'>): Rule[] {
+  const said = texts.filter(({ by }) => by === 'user')
   const rules = said.flatMap((item, i) =>
     item.reply?.startsWith(REFUSED) ? reasonOf(item) : rulesOfUser(item.own, i === 0, item.position),
   )
   const excess = new Set(rules.filter(({ weight }) => weight >= 0).slice(MAX_RULES[0], -MAX_RULES[1]))
-  return rules.filter((rule) => !excess.has(rule))
+  return [
+    ...(ruleFiles.length > 0 ? [filesRule(ruleFiles)] : []),
+    ...rules.filter((rule) => !excess.has(rule)),
+  ]
 }
 
 /** The reason for a refusal is a rule as a whole, unless it only reports or asks. */
@@ -246,15 +254,22 @@ function reasonOf({ own, position }: Utterance): Rule[] {
 const REPORTS =
   /^(?:i|our|my|your|the|it|this|that|there|yes|agreed|ok|hi|what|why|how|so|here|he|she|they|for|we(?! (?:use|want|need|only)))\b/i
 
+function filesRule(paths: readonly string[], weight = 3): Rule {
+  return { by: 'Files', text: paths.join(', '), weight }
+}
+
+const IN_FILES = 'Rules in files: '
 const WRITTEN = /^(User|Earlier): "(.*)"(?: \(message (\d{1,15})\))?$/s
 
 /** A rule as a line of the summary. */
 export function writeRule({ by, text, position }: Rule): string {
+  if (by === 'Files') return IN_FILES + text
   return `${by}: "${text}"${messageNote(position)}`
 }
 
 /** Reads a rule from a line of `writeRule`; any other line of a constraints section is a rule itself. */
 export function readRule(line: string): Rule {
+  if (line.startsWith(IN_FILES)) return filesRule([line.slice(IN_FILES.length)])
   const [, by, quoted, message] = WRITTEN.exec(line) ?? []
   const position = message === undefined ? undefined : Number(message)
   if (by !== 'User' || quoted === undefined)
@@ -264,7 +279,7 @@ export function readRule(line: string): Rule {
 
 /** Whether a line was written by `writeRule`. */
 export function isWrittenRule(line: string): boolean {
-  return WRITTEN.test(line)
+  return WRITTEN.test(line) || line.startsWith(IN_FILES)
 }
 
 /** The rules in a text of another writer without a section for rules. */
@@ -272,7 +287,7 @@ export function rulesInSummary(text: string): Rule[] {
   return rulesOfUser(text)
     .filter(({ weight }) => weight >= 3)
     .slice(0, 20)
-    .map((rule) => ({ ...rule, by: 'Earlier' }))
+    .map((rule) => (rule.by === 'Files' ? rule : { ...rule, by: 'Earlier' }))
 }
 
 /**
@@ -285,7 +300,12 @@ export function sortedRules(rules: readonly Rule[]): {
   const inForce = new Map<string, Rule>()
   const held = new Map<string, Held>()
   const withdrawn: Rule[] = []
+  const files = new Set<string>()
   for (const rule of rules) {
+    if (rule.by === 'Files') {
+      for (const path of rule.text.split(', ')) nameFile(files, path, rule.weight > 0)
+      continue
+    }
     if (rule.weight < 0) {
       const isEnded = held.size > 0 ? endedBy(rule.text) : undefined
       for (const [key, one] of held) if (isEnded?.(one) && held.delete(key)) inForce.delete(key)
@@ -308,10 +328,24 @@ export function sortedRules(rules: readonly Rule[]): {
     if (one !== undefined) held.set(key, one)
   }
   // One that was stated again is in force.
+  const named = [...files].slice(0, MAX_FILES)
   return {
-    inForce: [...inForce.values()],
+    inForce: [...(named.length > 0 ? [filesRule(named)] : []), ...inForce.values()],
     withdrawn: withdrawn.filter(({ text }) => !inForce.has(keyOf(text))),
   }
+}
+
+/** The maximum number of files with rules. */
+const MAX_FILES = 12
+
+/** Adds a file, or removes it. A name without a directory is any file of that name. */
+function nameFile(files: Set<string>, path: string, isObeyed: boolean): void {
+  const known = [...files].filter(
+    (one) => one === path || one.endsWith(`/${path}`) || path.endsWith(`/${one}`),
+  )
+  if (!isObeyed) for (const one of known) files.delete(one)
+  // The end of a line that was shortened is no path.
+  else if (known.length === 0 && !path.endsWith('…')) files.add(path)
 }
 
 /** A ban until the user wants it done, or for one step. */
