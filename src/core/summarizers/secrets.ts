@@ -11,8 +11,8 @@ const SECRET = new RegExp(
     '(?<user>\\b[a-z][\\w+.-]{1,20}://[^\\s/:@]{0,100}:)[^\\s/@]{1,200}(?=@)',
     '(?<scheme>\\b(?:Bearer|Basic) )(?=\\S{0,60}\\d)[\\w.~+/-]{16,2000}={0,2}',
     '-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----.*',
-    '(?<![\\p{L}\\d])(?:(?:[srp]k|gh[opsur]|github_pat|glpat|xox[a-z]|whsec|hf|npm|pypi|SG|dop_v1|shpat)[-_.](?=[\\w.-]{0,60}\\d)[\\w.-]{16,2000}|(?:AKIA|ASIA)[A-Z\\d]{12,}|AIza[\\w-]{20,}|eyJ[\\w-]{10,2000}(?:\\.[\\w-]{1,2000}){0,2})',
-    '(?<![\\w+-])(?<word>[\\w+-]{24,2000}={0,2})',
+    '(?<![\\p{L}\\d-])(?:(?:[srp]k[-_]|(?:gh[opsur]|github_pat|whsec|hf|npm|dop_v1|shpat)_|(?:glpat|xox[a-z]|pypi)-|SG\\.)(?=[\\w.-]{0,60}\\d)[\\w.-]{16,2000}|(?:AKIA|ASIA)[A-Z\\d]{12,}|AIza[\\w-]{20,}|eyJ[\\w-]{10,2000}(?:\\.[\\w-]{1,2000}){0,2})',
+    '(?<![\\w+./-])(?<word>[A-Za-z\\d+]{24,2000}={0,2})(?![\\w./-])',
   ].join('|'),
   'giu',
 )
