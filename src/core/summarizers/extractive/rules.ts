@@ -19,54 +19,60 @@ const NO_BAN =
 /** What follows "never" or "always" in a report: "never came", "always returns". */
 const REPORTED = '(?:\\w+ed|\\w*[^\\Wsu]s|have|see|get|going|came|got|had|saw|been|wrote|made|mind)\\b'
 
+/** Adverbs of commands for good, and the words that begin a report with them. */
+const FOR_GOOD = '(?:niemals|nie|immer|stets|jamais|toujours|siempre|nunca|jamás|sempre)'
+const SUBJECT =
+  'der|die|das|es|er|sie|ich|wir|man|hier|da|le|la|les|il|elle|on|ça|el|los|las|eso|yo|o|a|os|as|eu|isso|lo|gli|io'
+
 /** A ban, or a command for good. */
 const FIRM = cues(
   [
     `${CLAUSE}(?:do not|don't|dont|never)(?: ever)?:? (?!${NO_BAN}|${REPORTED})[a-z]`,
     `${CLAUSE}(?:always|at all times|under no circumstances),? (?!${REPORTED})[a-z]`,
-    `\\b(?:want to|sure to|please|you|we|should|must|you will) never (?!${REPORTED})|\\b(?:want to|sure to|please|you|should|must) always (?!${REPORTED})`,
+    `(?<!there )\\b(?:want to|sure to|please|you|we|should|must|you will) (?:never|always) (?!${REPORTED})`,
     "\\b(?:make sure|ensure)(?: (?:you|we|that|it)){0,2} (?:to not|not to|do not|don't|never)\\b|\\b(?:i|we) (?:\\w+ )?never want\\b",
-    '(?<!\\bi )\\b(?:please|should|must|may) only (?!be|the|way)|\\bfrom (?:now|here) on\\b',
+    '(?<!\\bi )\\b(?:please|(?:you|we) should|must|may) only (?!be|the|way)|\\bfrom (?:now|here) on\\b',
     "\\b(?:you must(?: not| never)?|must not|mustn't|must never)\\b|^.{0,40}\\b(?:all|every|each|any|no) (?!of\\b)(?:[\\w-]+ ){1,4}must\\b",
     "(?<!maybe |perhaps )\\b(?:you|we) should(?: not|n't) (?!be possible|happen|just|if)|\\bthe only (?!question|problem|issue|thing|way|reason)[\\w ]{1,60} (?:may|can|should)\\b",
     "\\bimportant(?:ly)?: |\\b(?:it|this)(?:'s| is)(?: \\w+)? (?:important (?:to (?!me|us|note|know)|that\\b)|not allowed|forbidden|mandatory)",
   ],
-  '(?:niemals|nie|immer|stets)(?<!\\b(?:der|die|das|es|er|sie|ich|wir|man|hier|da)\\b[^,;:]{0,70})|(?:bitte|soll|darf|dürf)\\p{L}{0,4} .{0,40}(?:niemals|nie|immer)',
-  'auf (?:gar )?keinen fall|(?:musst|darfs?t?|dürfen) (?:nicht|keine?)|verboten|soll(?:te)?n? nicht',
-  'ab jetzt|ab sofort|unbedingt|wichtig:|bitte (?:noch )?(?:nicht|keine?)|en aucun cas|interdit|désormais|jamais|toujours|ne pas',
-  "(?<=^|[,;:.] |plaît,? |mais |et )n(?:e |')(?!oublie|hésite|est|a )[a-zéèê]+ (?:pas|plus|rien)|prohibido|proibido|a partir de (?:ahora|agora)",
-  '(?:siempre|nunca|jamás|sempre)(?<=^.{0,90})(?! (?:me|se|te|le|lo|ha|he|es|é|está|falla|falha|funciona|da|dá|sale|fue|foi)(?!\\p{L}))',
-  'нельзя|никогда|запрещено|ни в коем случае|(?<=^|[,;:.] |и |но |пожалуйста,? )не \\p{L}+(?:й|йте|ите)',
-  '(?<=^|[,;:.] |(?<!\\p{L})(?:favor,?|pero|mas|ma|y|e|de) )(?:(?:não|non) \\p{L}{2,20}(?:[aei]r|[aei]re)|não (?:use|toque|mude|altere|faça|crie)|no (?:toques|cambies|modifiques|hagas|\\p{L}{2,20}(?:[aei]r|[ea]s) (?:el|la|los|las|un|una|nada|ningún|más|en|con|código)))',
-  '不要|绝对|絕對|(?<!【)必须|必須|(?<!还是|仍然|依然|什么|怎么|都|又)不能|务必|務必|禁止|不得|不许|不可以|一定要|永远|从不|不应该|从现在(?:起|开始)|以后都',
-  'ないで(?![すし])|てはいけ|てはなら|なければなら|なければいけ|厳禁|しないこと|(?:必ず|絶対|(?<![正異非])常に|決して).{0,60}(?:(?<![でま])す|[うくつぬむぐぶ]|(?<!てい)る|こと|て|で|さい|しろ)[。.!]?$',
-  '하지 ?[마말]|지 ?마(?:세요|라|요)?|말 것|금지|(?:항상|반드시|절대|무조건|앞으로)[^.!?]{0,60}(?:해|세요|줘|마|라|것|하자|시오)(?:[.! ]|$)',
+  // An adverb for good at the beginning of a clause or after its verb: "Usa siempre", "N'utilise jamais"; a report begins with its subject.
+  `(?<=(?:^|[,;:.!] |(?<!\\p{L})(?:bitte|favor,?|plaît,?|und|et|y|e|pero|mas|mais) )(?:ne |n')?(?:(?!(?:${SUBJECT})(?!\\p{L}))\\p{L}{2,20} )?)${FOR_GOOD}(?! (?:me|se|te|le|lo|ha|he|es|é|está|d[aá]|sale|fue|foi|falla|falha)(?!\\p{L}))`,
+  `(?:bitte|soll\\p{L}{0,3}|d[aü]rf\\p{L}{0,3}|musst|dois|devez|il ne faut|deb[ei]s?|dev[ei]s?) (?:.{0,40} )?${FOR_GOOD}`,
+  'auf (?:gar )?keinen fall|(?:musst|darfs?t?|dürfen|sollst)(?: .{1,40})? (?:nicht|keine?)|verboten|unbedingt|wichtig:|bitte (?:noch )?(?:nicht|keine?)',
+  "en aucun cas|interdit|ne pas|prohibido|proibido|vietato|(?<=^|[,;:.] |plaît,? |mais |et )n(?:e |')(?!oublie|hésite|est|a )[a-zéèê]+ (?:pas|plus|rien)",
+  "ab jetzt|ab sofort|désormais|à partir de maintenant|a partir de (?:ahora|agora)|d'ora in poi|da ora|с этого момента",
+  'нельзя|запрещено|обязательно|ни в коем случае|(?:никогда не|всегда|(?<=^|[,;:.] |и |но |пожалуйста,? )не) \\p{L}{2,20}(?:й|йте|ите|ши)|(?<=^|[,;:.] )(?:никогда )?не \\p{L}{2,20}ть',
+  '(?<=^|[,;:.] |(?<!\\p{L})(?:favor,?|pero|mas|ma|y|e|de) )(?:(?:não|non) \\p{L}{2,20}(?:[aei]r|[aei]re)|não (?:use|mude|altere|crie|\\p{L}{1,20}(?:[qg]ue|ça|nha|xa))|no (?:\\p{L}{2,20}(?:[aei]r|[ea]s) (?:el|la|los|las|un|una|nada|ningún|más|en|con|código|\\p{L}{3,20}s)))',
+  '不要(?!紧)|绝对|絕對|(?<!【)必须(?!.*才能)|必須|(?<=^|[，,。；：你])不能|务必|務必|禁止|不得|不许|不可以|一定要|永远|从不|不应该|从现在(?:起|开始)|以后都|(?:所有|每次|每个).{1,20}都要',
+  '(?<!心配し|気にし)ないで(?![すし])|てはいけ|てはなら|なければなら|なければいけ|厳禁|ないこと[。.]?$|(?:必ず|絶対|(?<![正異非])常に(?!\\S{1,20}る[ァ-ヶ一-龠])|決して).{0,60}(?:(?<![でま])す|[うくつぬむぐぶ]|(?<!てい)る|こと|て|で|さい|しろ)[。.!]?$',
+  '(?<!걱정)하지 ?[마말]|지 ?마(?:세요|라|요)?(?<!걱정하지.{0,5})|말 것|금지|(?:항상(?! \\S{1,8}는 )|반드시|절대|무조건|앞으로)[^.!?]{0,60}(?:해|세요|줘|마|라|것|하자|시오)(?:[.! ]|$)',
 )
 /** What a thing must be: a rule in a short text, in a longer one a part of the task. */
 const NEEDS = cues(
   [
     '(?<!\\bi |\\berror ?[:-].{0,200})\\bmust (?!admit|say|have (?:been|forgotten|missed|mixed)|be (?:an?|the|some|in|on|because|something|wrong|due)\\b)',
   ],
-  'muss|müssen|doit|doivent|il faut|(?<=^(?:el|la|los|las|tod[oa]s?|cada|o|a|os|as) .{1,40})(?:deben?|devem?)',
+  'muss|müssen|doit|doivent|il faut(?! que j)|(?<=^(?:el|la|los|las|tod[oa]s?|cada|o|a|os|as) .{1,40})(?:deben?|devem?)',
 )
 /** A preference, a decision, a way to work. */
 const WISH = cues(
   [
-    "\\b(?:i|we)(?: really| still| also| just)? (?:do not|don't|dont|would not|wouldn't) (?:really )?(?:want|like) (?!(?:that|this|it)\\b(?: at all)?[.!…]*$|to know)",
+    "\\b(?:i|we)(?: really| still| also| just)? (?:do not|don't|dont|would not|wouldn't) (?:really )?(?:want|like) (?!(?:the|that|this|these|those|it)\\b(?!.* to )|to know)",
     "(?<!that |which )\\b(?:i|we)(?:'d| would)?(?: really| much| also)? (?:prefer|rather)\\b|\\b(?:i|we)(?:'d| would)? only (?:want|need)\\b",
     `${CLAUSE}(?:prefer|stop \\w+ing|stick (?:to|with)|(?:use|write|change|edit|touch) only|only (?:use|write|change|edit|touch)|follow (?!up|along|these|me|them|a ))\\b`,
     `(?:${CLAUSE}|(?<!if )\\b(?:i|we)(?:'d like| would like| want) to |\\b(?:try to|can you|could you|should) )avoid\\b`,
     `(?:${CLAUSE}|\\blet'?s )keep (?!\\w+ing\\b|on\\b|it up|up\\b|me\\b|what\\b|track\\b)|${CLAUSE}leave .{1,60} (?:alone|as.is|untouched|unchanged)\\b`,
-    `${CLAUSE}use .{1,60} (?:instead of|rather than)\\b|\\blet'?s (?:not|never|always|call|name)\\b|\\bbe (?:\\w+ )?careful\\b`,
+    `${CLAUSE}use .{1,60} (?:instead of|rather than|(?<=, )not)\\b|\\blet'?s (?:not|never|always|call|name)\\b|\\bbe (?:\\w+ )?careful\\b`,
     '^no (?!thanks|worries|problems|issues|errors|ideas|matches|results|has|tienes|puedes|entiendes)(?:(?!of )[a-z-]+ ){0,3}[a-z-]{2,}(?:s|ing)(?: at all| here| please| yet)?[.!]?$',
-    '^(?:whenever|(?:when|before|after) you|every time|each time|before \\w+ing|(?:before|after) (?:each|every|any)) [^,]{3,120}, (?!(?:the|it|this|that|there|they|he|she|my|our|nothing|no|a|an|is|are|(?:you|we) (?!should|must|always|never)\\w+|i [a-z]+)\\b)',
+    '^(?:whenever|(?:when|before|after) you|when \\w+ing(?=[^,]{3,120}, (?:please|make sure|always|never|do|use|keep)\\b)|every time|each time|before \\w+ing|(?:before|after) (?:each|every|any)) [^,]{3,120}, (?!(?:the|it|this|that|there|they|he|she|my|our|nothing|no|a|an|is|are|(?:you|we) (?!should|must|always|never)\\w+|i [a-z]+)\\b)',
     '\\b(?:please|use|do) .{0,60} in (?:the )?future\\b|\\bshould (?!i|we).{0,80} (?:each|every) time\\b|^(?!(?:i|it|the|this|that|there|here|we|my|why|how|what|he|she|they|if|when|now|so)\\b).{3,80} (?:(?:before|after) (?:each|every (?!other)|any)|every time|each time)\\b',
-    '\\b(?:can|could) (?:we|you) .{0,40}\\bkeep (?!\\w+ing\\b)|\\bask me (?:first|before)\\b|\\bwithout (?:asking|my (?:ok|okay|permission|approval))\\b',
+    '\\b(?:can|could) (?:we|you) .{0,40}\\bkeep (?!\\w+ing\\b|just\\b)|\\bask (?:me )?(?:first|before)\\b|\\bwithout (?:asking|my (?:ok|okay|permission|approval))\\b',
     "\\bwe(?:'ve| have)? (?:decided|agreed)\\b|^agreed, (?!and|let|so|but|i|can|now)|\\bthat's decided\\b",
     '\\b(?:answer|reply|respond|speak)(?: to me)?(?: only)? in [a-z]+(?:ish|ese|ench|ian|man)\\b',
   ],
-  '(?:statt|stattdessen|anstatt|anstelle|plutôt que|au lieu de|en lugar de|en vez de|ao invés de)(?<=^.{0,60})|antworte (?:\\w+ )?auf',
-  'vermeiden?|bevorzuge|lieber|nicht (?:mehr|ändern|löschen)|préfère|prefiero|prefiro|(?<=^|[,;:.] )evitar?|evite',
+  'vor jede[mr]|avant chaque|antes de cada|prima di ogni|перед каждым|(?:statt|anstatt|anstelle|plutôt que|au lieu de|en lugar de|en vez de|ao invés de)(?<=^[^,]{0,40})(?=.{1,30}$)|antworte (?:\\w+ )?auf',
+  "bevorzuge|préfère|prefiero|prefiro|(?<=^|[,;:.!] )(?:vermeide|[eé]vit(?:ar?|er?|ez|e))|ich (?:will|möchte) nicht, dass|je ne veux (?:pas|plus) qu['e]|não quero que|no quiero que|non voglio che|не хочу,? чтобы",
   '(?:responde|contesta|habla|répon\\w+|fale) (?:\\w+ )?(?:en|em)',
   '(?:^|[，,。；请])避免|尽量不要|优先|统一用|用(?:中文|英文|英语|日语)(?:回|交|输)|(?:日本語|英語)で(?:答|回|書|お願)|(?:한국어|영어)로 ?(?:답|대답|작성|써)',
 )
@@ -245,14 +251,15 @@ export function rulesIn({ texts, ruleFiles }: Pick<Conversation, 'texts' | 'rule
 function reasonOf({ own, position }: Utterance): Rule[] {
   const text = shorten(oneLine(own), MAX_REASON)
   const weight = weightOf(text)
-  if (weight === 0 && (text === '' || isSmallTalk(text) || text.includes('?') || REPORTS.test(text)))
-    return []
+  // Several sentences are another request.
+  const isOne = /^[^?]{1,200}$/.test(text) && !/[.!。] ?\S/.test(text)
+  if (weight === 0 && (!isOne || isSmallTalk(text) || REPORTS.test(text.replace(LEAD, '')))) return []
   return [{ by: 'User', text, weight: Math.max(2, weight), position }]
 }
 
 /** The beginning of a sentence that does not command. */
 const REPORTS =
-  /^(?:i|our|my|your|the|it|this|that|there|yes|agreed|ok|hi|what|why|how|so|here|he|she|they|for|we(?! (?:use|want|need|only)))\b/i
+  /^(?:um|maybe|now|i|our|my|your|the|it|this|that|there|yes|agreed|ok|hi|what|why|how|so|here|he|she|they|for|we(?! (?:use|want|need|only)))\b/i
 
 function filesRule(paths: readonly string[], weight = 3): Rule {
   return { by: 'Files', text: paths.join(', '), weight }
@@ -350,7 +357,7 @@ function nameFile(files: Set<string>, path: string, isObeyed: boolean): void {
 
 /** A ban until the user wants it done, or for one step. */
 const HOLDS =
-  /\b(this (?:step|turn|task|answer|time|once))\b|\byet\b|\buntil (?:i|we|the user)\b|^(?:do not|don['’]t) (?:write|change|run|edit|implement|code)(?: any| the)? ?(?:code|thing|anything)?[.!]?$|\bno (?:code|edits|changes)\b|noch nicht|todavía no|pas encore|ainda não|先不要|まだ|아직/i
+  /\b(this (?:step|turn|task|answer|time|once|case)|(?:do not|don['’]t) (?!break|lose)\w+ anything[.!]?$)|\byet\b|\buntil (?:i|we|the user)\b|^(?:do not|don['’]t) (?:write|change|run|edit|implement|code)(?: any| the)? ?(?:code)?[.!]?$|\bno (?:code|edits|changes)\b|noch nicht|todavía no|pas encore|ainda não|先不要|まだ|아직/i
 /** The maximum number of such rules that a later text may fulfill. */
 const MAX_HELD = 50
 const GO_AHEAD =
