@@ -64,7 +64,7 @@ export const CLIENT_MARKUP: readonly Client[] = [
     added: ['environment_details|explicit_instructions|task_progress'],
     typed: ['task|feedback|user_message|user_feedback|answer'],
     rest: [
-      '# (?:task_progress (?:RECOMMENDED|List|CREATION)|TODO LIST (?:CREATION|UPDATE|RECOMMENDED)|Current Progress:)',
+      '# (?:Todo List \\(Optional|task_progress (?:RECOMMENDED|List|CREATION)|TODO LIST (?:CREATION|UPDATE|RECOMMENDED)|Current Progress:)',
     ],
   },
   {
@@ -252,7 +252,9 @@ function headAt(text: string, at: number): string {
  */
 function spokenIn(text: string): readonly Piece[] {
   if (text === '') return []
-  const name = /^<([A-Za-z][\w:.-]{0,60})[\s>]/.exec(headAt(text, firstCharacter(text)))?.[1]
+  const head = headAt(text, firstCharacter(text))
+  if (REPLY.test(head)) return typedIn(text) ?? clients(text)
+  const name = /^<([A-Za-z][\w:.-]{0,60})[\s>]/.exec(head)?.[1]
   const typed = name !== undefined && TYPED.test(name.toLowerCase()) ? typedIn(text) : undefined
   return typed ?? linesIn(text)
 }

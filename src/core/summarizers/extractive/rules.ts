@@ -15,7 +15,7 @@ import { filesObeyedIn } from './rule-files.ts'
 const CLAUSE = '(?:^|[\\],;:(—–] ?| - |\\b(?:and|but|so|or|then|please|pls|just|also|again|remember) )'
 /** What follows "don't" in what is no ban: "don't worry", "don't you". Reminders are for once. */
 const NO_BAN =
-  '(?:worry|know|think|see|have|understand|get|remember|believe|mean|care|mind|exist|work|seem|need|forget|hesitate|bother|recall|feel|agree|matter|you|we|they|i)\\b'
+  '(?:want|worry|know|think|see|have|understand|get|remember|believe|mean|care|mind|exist|work|seem|need|forget|hesitate|bother|recall|feel|agree|matter|you|we|they|i)\\b'
 /** What follows "never" or "always" in a report: "never came", "always returns". */
 const REPORTED = '(?:\\w+ed|\\w*[^\\Wsu]s|have|see|get|going|came|got|had|saw|been|wrote|made|mind)\\b'
 
@@ -43,7 +43,7 @@ const FIRM = cues(
   "en aucun cas|interdit|ne pas|prohibido|proibido|vietato|(?<=^|[,;:.] |plaît,? |mais |et )n(?:e |')(?!oublie|hésite|est|a )[a-zéèê]+ (?:pas|plus|rien)",
   "ab jetzt|ab sofort|désormais|à partir de maintenant|a partir de (?:ahora|agora)|d'ora in poi|da ora|с этого момента",
   'нельзя|запрещено|обязательно|ни в коем случае|(?:никогда не|всегда|(?<=^|[,;:.] |и |но |пожалуйста,? )не) \\p{L}{2,20}(?:й|йте|ите|ши)|(?<=^|[,;:.] )(?:никогда )?не \\p{L}{2,20}ть',
-  '(?<=^|[,;:.] |(?<!\\p{L})(?:favor,?|pero|mas|ma|y|e|de) )(?:(?:não|non) \\p{L}{2,20}(?:[aei]r|[aei]re)|não (?:use|mude|altere|crie|\\p{L}{1,20}(?:[qg]ue|ça|nha|xa))|no (?:\\p{L}{2,20}(?:[aei]r|[ea]s) (?:el|la|los|las|un|una|nada|ningún|más|en|con|código|\\p{L}{3,20}s)))',
+  '(?<=^|[,;:.] |(?<!\\p{L})(?:favor,?|pero|mas|ma|y|e|de) )(?:(?:não|non) \\p{L}{2,20}(?:[aei]r|[aei]re)|não (?:use|mude|altere|crie|\\p{L}{1,20}(?:[qg]ue|ça|nha|xa))|no (?:uses|\\p{L}{2,20}(?:[aei]r|[ea]s) (?:el|la|los|las|un|una|nada|ningún|más|en|con|código)))',
   '不要(?!紧)|绝对|絕對|(?<!【)必须(?!.*才能)|必須|(?<=^|[，,。；：你])不能|务必|務必|禁止|不得|不许|不可以|一定要|永远|从不|不应该|从现在(?:起|开始)|以后都|(?:所有|每次|每个).{1,20}都要',
   '(?<!心配し|気にし)ないで(?![すし])|てはいけ|てはなら|なければなら|なければいけ|厳禁|ないこと[。.]?$|(?:必ず|絶対|(?<![正異非])常に(?!\\S{1,20}る[ァ-ヶ一-龠])|決して).{0,60}(?:(?<![でま])す|[うくつぬむぐぶ]|(?<!てい)る|こと|て|で|さい|しろ)[。.!]?$',
   '(?<!걱정)하지 ?[마말]|지 ?마(?:세요|라|요)?(?<!걱정하지.{0,5})|말 것|금지|(?:항상(?! \\S{1,8}는 )|반드시|절대|무조건|앞으로)[^.!?]{0,60}(?:해|세요|줘|마|라|것|하자|시오)(?:[.! ]|$)',
@@ -253,7 +253,7 @@ function reasonOf({ own, position }: Utterance): Rule[] {
   const weight = weightOf(text)
   // Several sentences are another request.
   const isOne = /^[^?]{1,200}$/.test(text) && !/[.!。] ?\S/.test(text)
-  if (weight === 0 && (!isOne || isSmallTalk(text) || REPORTS.test(text.replace(LEAD, '')))) return []
+  if (weight === 0 && (!isOne || isSmallTalk(text) || REPORTS.test(text.toLowerCase().replace(LEAD, '')))) return []
   return [{ by: 'User', text, weight: Math.max(2, weight), position }]
 }
 
