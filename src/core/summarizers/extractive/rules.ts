@@ -29,9 +29,8 @@ const FIRM = cues(
   [
     `${CLAUSE}(?:do not|don't|dont|never)(?: ever)?:? (?!${NO_BAN}|${REPORTED})[a-z]`,
     `${CLAUSE}(?:always|at all times|under no circumstances),? (?!${REPORTED})[a-z]`,
-    `(?<!there )\\b(?:want to|sure to|please|you|we|should|must|you will) (?:never|always) (?!${REPORTED})`,
-    "\\b(?:make sure|ensure)(?: (?:you|we|that|it)){0,2} (?:to not|not to|do not|don't|never)\\b|\\b(?:i|we) (?:\\w+ )?never want\\b",
-    '(?<!\\bi )\\b(?:please|(?:you|we) should|must|may) only (?!be|the|way)|\\bfrom (?:now|here) on\\b',
+    `\\b(?:want to|sure to|please|you|must|(?<!we |there )should|(?:we|should)(?= never)|you will) (?:never|always) (?!${REPORTED})`,
+    '\\b(?:make sure|ensure)(?: you)? (?:not to|to not)\\b|\\bfrom (?:now|here) on\\b|(?<!\\bi )\\b(?:please|(?:you|we) should|must|may) only (?!be|the|way)',
     "\\b(?:you must(?: not| never)?|must not|mustn't|must never)\\b|^.{0,40}\\b(?:all|every|each|any|no) (?!of\\b)(?:[\\w-]+ ){1,4}must\\b",
     "(?<!maybe |perhaps )\\b(?:you|we) should(?: not|n't) (?!be possible|happen|just|if)|\\bthe only (?!question|problem|issue|thing|way|reason)[\\w ]{1,60} (?:may|can|should)\\b",
     "\\bimportant(?:ly)?: |\\b(?:it|this)(?:'s| is)(?: \\w+)? (?:important (?:to (?!me|us|note|know)|that\\b)|not allowed|forbidden|mandatory)",
@@ -39,14 +38,13 @@ const FIRM = cues(
   // An adverb for good at the beginning of a clause or after its verb: "Usa siempre", "N'utilise jamais"; a report begins with its subject.
   `(?<=(?:^|[,;:.!] |(?<!\\p{L})(?:bitte|favor,?|plaît,?|und|et|y|e|pero|mas|mais) )(?:ne |n')?(?:(?!(?:${SUBJECT})(?!\\p{L}))\\p{L}{2,20} )?)${FOR_GOOD}(?! (?:me|se|te|le|lo|ha|he|es|é|está|d[aá]|sale|fue|foi|falla|falha)(?!\\p{L}))`,
   `(?:bitte|soll\\p{L}{0,3}|d[aü]rf\\p{L}{0,3}|musst|dois|devez|il ne faut|deb[ei]s?|dev[ei]s?) (?:.{0,40} )?${FOR_GOOD}`,
-  'auf (?:gar )?keinen fall|(?:musst|darfs?t?|dürfen|sollst)(?: .{1,40})? (?:nicht|keine?)|verboten|unbedingt|wichtig:|bitte (?:noch )?(?:nicht|keine?)',
-  "en aucun cas|interdit|ne pas|prohibido|proibido|vietato|(?<=^|[,;:.] |plaît,? |mais |et )n(?:e |')(?!oublie|hésite|est|a )[a-zéèê]+ (?:pas|plus|rien)",
-  "ab jetzt|ab sofort|désormais|à partir de maintenant|a partir de (?:ahora|agora)|d'ora in poi|da ora|с этого момента",
-  'нельзя|запрещено|обязательно|ни в коем случае|(?:никогда не|всегда|(?<=^|[,;:.] |и |но |пожалуйста,? )не) \\p{L}{2,20}(?:й|йте|ите|ши)|(?<=^|[,;:.] )(?:никогда )?не \\p{L}{2,20}ть',
-  '(?<=^|[,;:.] |(?<!\\p{L})(?:favor,?|pero|mas|ma|y|e|de) )(?:(?:não|non) \\p{L}{2,20}(?:[aei]r|[aei]re)|não (?:use|mude|altere|crie|\\p{L}{1,20}(?:[qg]ue|ça|nha|xa))|no (?:uses|\\p{L}{2,20}(?:[aei]r|[ea]s) (?:el|la|los|las|un|una|nada|ningún|más|en|con|código)))',
-  '不要(?!紧)|绝对|絕對|(?<!【)必须(?!.*才能)|必須|(?<=^|[，,。；：你])不能|务必|務必|禁止|不得|不许|不可以|一定要|永远|从不|不应该|从现在(?:起|开始)|以后都|(?:所有|每次|每个).{1,20}都要',
-  '(?<!心配し|気にし)ないで(?![すし])|てはいけ|てはなら|なければなら|なければいけ|厳禁|ないこと[。.]?$|(?:必ず|絶対|(?<![正異非])常に(?!\\S{1,20}る[ァ-ヶ一-龠])|決して).{0,60}(?:(?<![でま])す|[うくつぬむぐぶ]|(?<!てい)る|こと|て|で|さい|しろ)[。.!]?$',
-  '(?<!걱정)하지 ?[마말]|지 ?마(?:세요|라|요)?(?<!걱정하지.{0,5})|말 것|금지|(?:항상(?! \\S{1,8}는 )|반드시|절대|무조건|앞으로)[^.!?]{0,60}(?:해|세요|줘|마|라|것|하자|시오)(?:[.! ]|$)',
+  'auf (?:gar )?keinen fall|(?:musst|darfs?t?|dürfen|sollst)(?: .{1,40})? (?:nicht|keine?)|verboten|bitte (?:noch )?(?:nicht|keine?)|ab jetzt|ab sofort',
+  "désormais|à partir de maintenant|en aucun cas|interdit|ne pas|(?<=^|[,;:.] |plaît,? |mais |et )n(?:e |')(?!oublie|hésite|est|a )[a-zéèê]+ (?:pas|plus|rien)",
+  'с этого момента|нельзя|запрещено|обязательно|(?:никогда не|всегда|(?<=^|[,;:.] |и |но |пожалуйста,? )не) \\p{L}{2,20}(?:й|йте|ите|ши)|(?<=^|[,;:.] )(?:никогда )?не \\p{L}{2,20}ть',
+  'a partir de (?:ahora|agora)|da ora|prohibido|proibido|vietato|(?<=^|[,;:.] |(?<!\\p{L})(?:favor,?|pero|mas|ma|y|e|de) )(?:(?:não|non) \\p{L}{2,20}(?:[aei]r|[aei]re)|não (?:use|mude|altere|crie|\\p{L}{1,20}(?:[qg]ue|ça|nha|xa))|no (?:uses|\\p{L}{2,20}(?:[aei]r|[ea]s) (?:el|la|los|las|un|una|nada|ningún|más|en|con|código)))',
+  '不要|[绝絕][对對]|(?<!【)必须(?!.*才能)|必須|(?<=^|[，,。；：你])不能|[务務]必|禁止|不得|不许|不可以|一定要|永远|从现在|以后都|(?:所有|每次|每个).{1,20}都要',
+  '(?<!心配し|気にし)ないで(?![すし])|[てで]はいけ|[てで]はなら|厳禁|ないこと[。.]?$|(?:必ず|絶対|(?<![正異非])常に(?!\\S{1,20}る[ァ-ヶ一-龠])|決して).{0,60}(?:(?<![でま])す|[うくつぬむぐぶ]|(?<!てい)る|こと|て|で|さい|しろ)[。.!]?$',
+  '(?<!걱정하)지 ?(?:마(?!지막)|말)|금지|(?:항상(?! \\S{1,8}는 )|반드시|절대|무조건|앞으로)[^.!?]{0,60}(?:해|세요|줘|마|라|것|하자|시오)(?:[.! ]|$)',
 )
 /** What a thing must be: a rule in a short text, in a longer one a part of the task. */
 const NEEDS = cues(
@@ -58,7 +56,7 @@ const NEEDS = cues(
 /** A preference, a decision, a way to work. */
 const WISH = cues(
   [
-    "\\b(?:i|we)(?: really| still| also| just)? (?:do not|don't|dont|would not|wouldn't) (?:really )?(?:want|like) (?!(?:the|that|this|these|those|it)\\b(?!.* to )|to know)",
+    "(?:^|\\b(?:i|we)(?: really| still| also| just)? )(?:do not|don't|dont|would not|wouldn't) (?:really )?(?:want|like|need any) (?!(?:the|that|this|these|those|it)\\b(?!.* to )|to know)",
     "(?<!that |which )\\b(?:i|we)(?:'d| would)?(?: really| much| also)? (?:prefer|rather)\\b|\\b(?:i|we)(?:'d| would)? only (?:want|need)\\b",
     `${CLAUSE}(?:prefer|stop \\w+ing|stick (?:to|with)|(?:use|write|change|edit|touch) only|only (?:use|write|change|edit|touch)|follow (?!up|along|these|me|them|a ))\\b`,
     `(?:${CLAUSE}|(?<!if )\\b(?:i|we)(?:'d like| would like| want) to |\\b(?:try to|can you|could you|should) )avoid\\b`,
@@ -66,15 +64,15 @@ const WISH = cues(
     `${CLAUSE}use .{1,60} (?:instead of|rather than|(?<=, )not)\\b|\\blet'?s (?:not|never|always|call|name)\\b|\\bbe (?:\\w+ )?careful\\b`,
     '^no (?!thanks|worries|problems|issues|errors|ideas|matches|results|has|tienes|puedes|entiendes)(?:(?!of )[a-z-]+ ){0,3}[a-z-]{2,}(?:s|ing)(?: at all| here| please| yet)?[.!]?$',
     '^(?:whenever|(?:when|before|after) you|when \\w+ing(?=[^,]{3,120}, (?:please|make sure|always|never|do|use|keep)\\b)|every time|each time|before \\w+ing|(?:before|after) (?:each|every|any)) [^,]{3,120}, (?!(?:the|it|this|that|there|they|he|she|my|our|nothing|no|a|an|is|are|(?:you|we) (?!should|must|always|never)\\w+|i [a-z]+)\\b)',
-    '\\b(?:please|use|do) .{0,60} in (?:the )?future\\b|\\bshould (?!i|we).{0,80} (?:each|every) time\\b|^(?!(?:i|it|the|this|that|there|here|we|my|why|how|what|he|she|they|if|when|now|so)\\b).{3,80} (?:(?:before|after) (?:each|every (?!other)|any)|every time|each time)\\b',
-    '\\b(?:can|could) (?:we|you) .{0,40}\\bkeep (?!\\w+ing\\b|just\\b)|\\bask (?:me )?(?:first|before)\\b|\\bwithout (?:asking|my (?:ok|okay|permission|approval))\\b',
-    "\\bwe(?:'ve| have)? (?:decided|agreed)\\b|^agreed, (?!and|let|so|but|i|can|now)|\\bthat's decided\\b",
+    '\\bshould (?!i|we).{0,80} (?:each|every) time\\b|^(?!(?:i|it|the|this|that|there|here|we|my|why|how|what|he|she|they|if|when|now|so)\\b).{3,80} (?:(?:before|after) (?:each|every (?!other)|any)|every time|each time)\\b',
+    '\\b(?:can|could) (?:we|you) .{0,40}\\bkeep (?!\\w+ing\\b|just\\b)|\\bask (?:me )?(?:first|before)\\b',
+    "^we(?:'ve| have)? (?:decided|agreed)\\b|^agreed, (?!and|let|so|but|i|can|now)|\\bthat's decided\\b",
     '\\b(?:answer|reply|respond|speak)(?: to me)?(?: only)? in [a-z]+(?:ish|ese|ench|ian|man)\\b',
   ],
-  'vor jede[mr]|avant chaque|antes de cada|prima di ogni|перед каждым|(?:statt|anstatt|anstelle|plutôt que|au lieu de|en lugar de|en vez de|ao invés de)(?<=^[^,]{0,40})(?=.{1,30}$)|antworte (?:\\w+ )?auf',
+  'vor jede[mr]|avant chaque|antes de cada|prima di ogni|перед каждым|(?:statt|anstatt|anstelle|plutôt que|au lieu de|en lugar de|en vez de|ao invés de)(?<=^[^,]{0,40})(?=.{1,30}$)',
   "bevorzuge|préfère|prefiero|prefiro|(?<=^|[,;:.!] )(?:vermeide|[eé]vit(?:ar?|er?|ez|e))|ich (?:will|möchte) nicht, dass|je ne veux (?:pas|plus) qu['e]|não quero que|no quiero que|non voglio che|не хочу,? чтобы",
-  '(?:responde|contesta|habla|répon\\w+|fale) (?:\\w+ )?(?:en|em)',
-  '(?:^|[，,。；请])避免|尽量不要|优先|统一用|用(?:中文|英文|英语|日语)(?:回|交|输)|(?:日本語|英語)で(?:答|回|書|お願)|(?:한국어|영어)로 ?(?:답|대답|작성|써)',
+  '(?:antworte|responde|contesta|habla|répon\\w+|fale) (?:\\w+ )?(?:auf|en|em)',
+  '(?:^|[，,。；请])避免|尽量不要|用(?:中文|英文|英语|日语)(?:回|交|输)|(?:日本語|英語)で(?:答|回|書|お願)|(?:한국어|영어)로 ?(?:답|대답|작성|써)',
 )
 
 /** A pattern of English clauses, of whole words of other languages, and of any in scripts without spaces between words. */
@@ -253,7 +251,8 @@ function reasonOf({ own, position }: Utterance): Rule[] {
   const weight = weightOf(text)
   // Several sentences are another request.
   const isOne = /^[^?]{1,200}$/.test(text) && !/[.!。] ?\S/.test(text)
-  if (weight === 0 && (!isOne || isSmallTalk(text) || REPORTS.test(text.toLowerCase().replace(LEAD, '')))) return []
+  if (weight === 0 && (!isOne || isSmallTalk(text) || REPORTS.test(text.toLowerCase().replace(LEAD, ''))))
+    return []
   return [{ by: 'User', text, weight: Math.max(2, weight), position }]
 }
 
