@@ -12,7 +12,7 @@ const SECRET = new RegExp(
     '(?<scheme>\\b(?:Bearer|Basic) )(?=\\S{0,60}\\d)[\\w.~+/-]{16,2000}={0,2}',
     '-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----.*',
     '(?<![\\p{L}\\d-])(?:(?:[srp]k[-_]|(?:gh[opsur]|github_pat|whsec|hf|npm|dop_v1|shpat)_|(?:glpat|xox[a-z]|pypi)-|SG\\.)(?=[\\w.-]{0,60}\\d)[\\w.-]{16,2000}|(?:AKIA|ASIA)[A-Z\\d]{12,}|AIza[\\w-]{20,}|eyJ[\\w-]{10,2000}(?:\\.[\\w-]{1,2000}){0,2})',
-    '(?<![\\w+./-])(?<word>[A-Za-z\\d+]{24,2000}={0,2})(?![\\w./-])',
+    '(?<![\\w+./-])(?<word>[A-Za-z\\d+]{24,2000}={0,2})(?![\\w/-]|\\.\\w)',
   ].join('|'),
   'giu',
 )

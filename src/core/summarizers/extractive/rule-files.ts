@@ -24,13 +24,9 @@ const NEGATED =
   /\b(?:ignor\w*|not(?! forget)|never|nicht|no|non|não|pas)\b|n['’]t(?! forget)\b|(?<!\p{L})не(?!\p{L})|[不别]/iu
 
 /** The files of rules that a sentence tells to obey or, negated, not to obey; and the sentence without them. */
-export type FilesObeyed = {
-  readonly paths: readonly string[]
-  readonly isNegated: boolean
-  readonly rest: string
-}
-
-export function filesObeyedIn(sentence: string): FilesObeyed | undefined {
+export function filesObeyedIn(
+  sentence: string,
+): { paths: string[]; isNegated: boolean; rest: string } | undefined {
   const first = sentence.search(FILES)
   if (first < 0) return undefined
   const found = OBEYS.exec(sentence)

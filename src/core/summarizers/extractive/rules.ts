@@ -85,8 +85,7 @@ function cues(english: readonly string[], ...others: readonly string[]): RegExp 
 const NO_RULE = new RegExp(
   [
     'https?://\\S{1,300}|</?[a-z][^<>]{0,800}>|`[^`\\s]{0,80}\\s[^`]{0,200}`|"[^"]{1,200}"|[*_`]{1,3}',
-    '\\b(?:immer (?:noch|wieder|mehr)|wie immer|noch nie|(?:hat|habe|haben|war|ist|sind) (?:immer|nie)|ich muss|muss ich)\\b',
-    '\\b(?:toujours pas|comme toujours|presque (?:jamais|toujours)|como (?:siempre|sempre)|casi (?:nunca|siempre)|quase (?:nunca|sempre))\\b',
+    '\\b(?:immer noch|wie immer|ich muss|muss ich|comme toujours|como (?:siempre|sempre))\\b',
     '能不能|要不要|不要紧|绝对(?:路径|值|定位)|絶対(?:パス|値)|不能(?:运行|工作|用|打开|启动|编译|正常|登录|显示|访问)|不得不',
   ].join('|'),
   'g',
@@ -169,9 +168,7 @@ function rulesOfUser(text: string, isFirst = true, position?: number): Rule[] {
     const named = filesObeyedIn(sentence)
     if (named !== undefined) rules.push(filesRule(named.paths, named.isNegated ? 0 : 3))
     const said = named?.rest ?? (others.length < clauses.length ? others.join(', ') : sentence)
-    const strength = weightOf(said, place)
-    // Beside a file, only what is firm is a rule of its own.
-    const weight = named === undefined || strength > 2 ? strength : 0
+    const weight = weightOf(said, place)
     const last = sentence.split(/[,;:] | (?:and|but) /).at(-1)!
     if (isHeading && place !== 'document' && (ANNOUNCES.test(sentence) || weightOf(last, 'document') > 2)) {
       const { items, next } = listAfter(prose, end)
@@ -179,8 +176,9 @@ function rulesOfUser(text: string, isFirst = true, position?: number): Rule[] {
         add(item, Math.max(2, weightOf(item)))
       at = Math.max(at, next)
     }
-    // A heading alone commands nothing.
-    if (weight > 0 && sentence.length >= MIN_RULE && !isHeading) add(sentence, weight)
+    // A heading alone commands nothing; beside a file, only what is firm is a rule of its own.
+    const isRule = weight > (named === undefined ? 0 : 2) && sentence.length >= MIN_RULE
+    if (isRule && !isHeading) add(sentence, weight)
   }
   return rules
 }
@@ -220,7 +218,7 @@ const WITHDRAWS = new RegExp(
     '\\bno longer (?:applies|apply|holds?|valid|necessary|needed|required|forbidden)\\b',
     "\\b(?:you|we) (?:no longer (?:need|have) to|(?:do not|don['’]t) (?:need|have) to|needn['’]t)\\b",
     '\\b(?:you|we) (?:can|may) (?:.{1,40} )?(?:now|again)\\b|\\b(?:allowed|fine|ok(?:ay)?|permitted) (?:now|again|after all)\\b',
-    '\\b(?:is|are) (?:now|again) (?:allowed|fine|ok(?:ay)?|permitted)\\b|\\b(?:need|have) to .{1,60} any ?(?:more|longer)\\b',
+    '\\b(?:need|have) to .{1,60} any ?(?:more|longer)\\b',
     '\\b(?:gilt|gelten) nicht mehr\\b|\\b(?:darfst|dürft|dürfen|kannst|könnt|können) (?:.{1,40} )?(?:jetzt|nun|wieder|doch)\\b|\\bvergiss (?:die|das|den)\\b',
     "\\bn['’]est plus (?:nécessaire|interdite?|obligatoire)|\\boublie (?:la|le|les)\\b",
     '\\bya no (?:es necesario|hace falta|está prohibido|aplica)\\b|\\bolvida (?:el|la|lo)\\b',
