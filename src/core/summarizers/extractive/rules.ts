@@ -30,7 +30,7 @@ const FIRM = cues(
     `${CLAUSE}(?:do not|don't|dont|never)(?: ever)?:? (?!${NO_BAN}|${REPORTED})[a-z]`,
     `${CLAUSE}(?:always|at all times|under no circumstances),? (?!${REPORTED})[a-z]`,
     `\\b(?:want to|sure to|please|you|must|(?<!we |there )should|(?:we|should)(?= never)|you will) (?:never|always) (?!${REPORTED})`,
-    '\\b(?:make sure|ensure)(?: you)? (?:not to|to not)\\b|\\bfrom (?:now|here) on\\b|(?<!\\bi )\\b(?:please|(?:you|we) should|must|may) only (?!be|the|way)',
+    '\\b(?:make sure|ensure)(?: you)? (?:not to|to not)\\b|\\bfrom (?:now|here) on\\b|(?<!\\bi )\\b(?:please|(?:you|we) should|must|may|remember,? you can) only (?!be|the|way)',
     "\\b(?:you must(?: not| never)?|must not|mustn't|must never)\\b|^.{0,40}\\b(?:all|every|each|any|no) (?!of\\b)(?:[\\w-]+ ){1,4}must\\b",
     "(?<!maybe |perhaps )\\b(?:you|we) should(?: not|n't) (?!be possible|happen|just|if)|\\bthe only (?!question|problem|issue|thing|way|reason)[\\w ]{1,60} (?:may|can|should)\\b",
     "\\bimportant(?:ly)?: |\\b(?:it|this)(?:'s| is)(?: \\w+)? (?:important (?:to (?!me|us|note|know)|that\\b)|not allowed|forbidden|mandatory)",
@@ -49,14 +49,14 @@ const FIRM = cues(
 /** What a thing must be: a rule in a short text, in a longer one a part of the task. */
 const NEEDS = cues(
   [
-    '(?<!\\bi |\\berror ?[:-].{0,200})\\bmust (?!admit|say|have (?:been|forgotten|missed|mixed)|be (?:an?|the|some|in|on|because|something|wrong|due)\\b)',
+    '(?<!\\bi |\\bthis \\w{1,20} |\\berror ?[:-].{0,200})\\bmust (?!admit|say|have (?:been|forgotten|missed|mixed)|be (?:an?|the|some|in|on|because|something|wrong|due)\\b)',
   ],
   'muss|müssen|doit|doivent|il faut(?! que j)|(?<=^(?:el|la|los|las|tod[oa]s?|cada|o|a|os|as) .{1,40})(?:deben?|devem?)',
 )
 /** A preference, a decision, a way to work. */
 const WISH = cues(
   [
-    "(?:^|\\b(?:i|we)(?: really| still| also| just)? )(?:do not|don't|dont|would not|wouldn't) (?:really )?(?:want|like|need any) (?!(?:the|that|this|these|those|it)\\b(?!.* to )|to know)",
+    "(?:^|\\b(?:i|we)(?: really| still| also| just)? )(?:do not|don't|dont|would not|wouldn't) (?:really )?(?:want|like|need) (?!(?:the|that|this|these|those|it)\\b(?!.* to )|to know|(?<=need )(?:(?:to|the|that|this|it)\\b|(?![\\w .]{3,60}$)))",
     "(?<!that |which )\\b(?:i|we)(?:'d| would)?(?: really| much| also)? (?:prefer|rather)\\b|\\b(?:i|we)(?:'d| would)? only (?:want|need)\\b",
     `${CLAUSE}(?:prefer|stop \\w+ing|stick (?:to|with)|(?:use|write|change|edit|touch) only|only (?:use|write|change|edit|touch)|follow (?!up|along|these|me|them|a ))\\b`,
     `(?:${CLAUSE}|(?<!if )\\b(?:i|we)(?:'d like| would like| want) to |\\b(?:try to|can you|could you|should) )avoid\\b`,
@@ -331,10 +331,10 @@ export function sortedRules(rules: readonly Rule[]): {
     const one = held.size < MAX_HELD ? heldBy(rule.text) : undefined
     if (one !== undefined) held.set(key, one)
   }
-  // One that was stated again is in force.
   const named = [...files].slice(0, MAX_FILES)
   return {
     inForce: [...(named.length > 0 ? [filesRule(named)] : []), ...inForce.values()],
+    // One that was stated again is in force.
     withdrawn: withdrawn.filter(({ text }) => !inForce.has(keyOf(text))),
   }
 }
@@ -403,18 +403,17 @@ function withdrawnBy(text: string, rules: ReadonlyMap<string, Rule>): string | u
   // What comes after the first clause are reasons.
   const [clause = text] = text.split(/[,;:]|\s[-–—]\s| because | weil | it['’]s | it is /)
   const words = contentWords(clause)
-  let most = Math.min(2, Math.max(1, words.size)) - 1
+  const least = Math.min(2, Math.max(1, words.size))
+  let most = 0
   let found: string | undefined
   for (const [key, rule] of rules) {
     // What need not be done may be forbidden all the same.
     if (rule.text === text || (NEED_NOT.test(clause) && BAN.test(rule.text))) continue
     const own = contentWords(rule.text)
     const shared = [...own].filter((word) => words.has(word)).length
-    const isWhole = found === undefined && shared > 0 && shared === own.size
-    if (shared > most || (shared === most && found !== undefined) || isWhole) {
-      most = shared
-      found = key
-    }
+    if (shared === 0 || shared < most || (shared < least && shared < own.size)) continue
+    most = shared
+    found = key
   }
   return found
 }
