@@ -279,6 +279,17 @@ describe('rules', () => {
     const command = '<command-name>/review</command-name>\n<command-args>177</command-args>'
     expect(rules(command, 'Review pull request 177. Never write more than a page.')).toBeUndefined()
     expect(rules(command, 'Never write more than a page.')).toHaveLength(1)
+    // A command without words: its instructions are long, what the user writes next is short.
+    const bare = '<command-name>/clear</command-name>\n<command-args></command-args>'
+    const long = `Review the code. Never write more than a page. ${'Look at every line of it. '.repeat(30)}`
+    expect(rules(bare, long)).toBeUndefined()
+    expect(rules(bare, 'Never write more than a page.')).toHaveLength(1)
+  })
+
+  it('are not the text of a file that was pasted into a conversation', () => {
+    const file = `# Logging\n\n${'Logs are kept for a month. '.repeat(60)}\n\n- Never log passwords.\n`
+    expect(rules('Hello there.', file)).toBeUndefined()
+    expect(rules('Hello there.', `Move this.\n\n${file}`)).toEqual(['User: "Never log passwords."'])
   })
 
   it('are the reason for a refusal, unless it asks or reports', () => {

@@ -104,6 +104,8 @@ const LINES_UNITS = 600
 const TASK_UNITS = 1_500
 /** The beginning of a plan that the assistant wrote and a client sent. */
 const PLAN = /^\s*implement the following plan:/i
+/** The beginning of a file that was pasted into a conversation. */
+const PASTED = /^\s*(?:# |---\n)/
 
 function placeOf(text: string, isFirst: boolean): Place {
   if (text.length <= LINES_UNITS) return 'lines'
@@ -156,16 +158,17 @@ function rulesOfUser(text: string, isFirst = true, position?: number): Rule[] {
   const rules: Rule[] = []
   const add = (rule: string, weight: number) => rules.push({ by: 'User', text: rule, weight, position })
   add(headOf(prose.trim(), MAX_REASON), -1)
+  if (place === 'document' && PASTED.test(prose)) return rules
   for (let at = 0; at < prose.length; ) {
     const { sentence, end } = sentenceAround(prose, at, at)
-    const isHeading = /^\s*#{1,6} /.test(prose.slice(at, at + 20)) || /[:：]$/.test(sentence)
+    const isHeading = /^\s*#{1,6} /.test(prose.slice(at, at + 20)) || /[:：]\W{0,3}$/.test(sentence)
     at = end
     if (sentence === '' || isPlainQuestion(sentence)) continue
     // "You may use A instead of B now" is no rule; "that no longer holds, always use B" is one.
     const clauses = clausesOf(sentence)
     const others = clauses.filter((clause) => clause.search(WITHDRAWS) < 0)
     if (others.length < clauses.length) add(sentence, 0)
-    const named = filesObeyedIn(sentence)
+    const named = place === 'document' ? undefined : filesObeyedIn(sentence)
     if (named !== undefined) rules.push(filesRule(named.paths, named.isNegated ? 0 : 3))
     const said = named?.rest ?? (others.length < clauses.length ? others.join(', ') : sentence)
     const weight = weightOf(said, place)
