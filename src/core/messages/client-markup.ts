@@ -96,6 +96,7 @@ export const CLIENT_MARKUP: readonly Client[] = [
     attached: ['additional_data|attached_files'],
     request: ['user_query'],
     notice: ['<rules>\\s{0,3}The rules section has '],
+    rest: ['Implement the plan as specified, it is attached for your reference\\.'],
   },
   {
     source: 'Gemini CLI (google-gemini/gemini-cli), packages/core/src/utils/environmentContext.ts',

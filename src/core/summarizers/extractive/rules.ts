@@ -56,11 +56,11 @@ const NEEDS = cues(
 /** A preference, a decision, a way to work. */
 const WISH = cues(
   [
-    "(?:^|\\b(?:i|we)(?: really| still| also| just)? )(?:do not|don't|dont|would not|wouldn't) (?:really )?(?:want|like|need) (?!(?:the|that|this|these|those|it)\\b(?!.* to )|to know|(?<=need )(?:(?:to|the|that|this|it)\\b|(?![\\w .]{3,60}$)))",
+    "(?:^|\\b(?:i|we)(?: really| still| also| just)? )(?:do not|don't|dont|would not|wouldn't) (?:really )?(?:want|like|need) (?!(?:the|these|those|your)\\b(?!.* to )|(?:that|this|it|how|to know)\\b|(?<=need )(?:(?:to|the|that|this|it)\\b|(?![\\w .]{3,60}$)))",
     "(?<!that |which )\\b(?:i|we)(?:'d| would)?(?: really| much| also)? (?:prefer|rather)\\b|\\b(?:i|we)(?:'d| would)? only (?:want|need)\\b",
-    `${CLAUSE}(?:prefer|stop \\w+ing|stick (?:to|with)|(?:use|write|change|edit|touch) only|only (?:use|write|change|edit|touch)|follow (?!up|along|these|me|them|a ))\\b`,
+    `${CLAUSE}(?:prefer|stop \\w+ing|stick (?:to|with)|(?:use|write|change|edit|touch) only|only (?:use|write|change|edit|touch))\\b`,
     `(?:${CLAUSE}|(?<!if )\\b(?:i|we)(?:'d like| would like| want) to |\\b(?:try to|can you|could you|should) )avoid\\b`,
-    `(?:${CLAUSE}|\\blet'?s )keep (?!\\w+ing\\b|on\\b|it up|up\\b|me\\b|what\\b|track\\b)|${CLAUSE}leave .{1,60} (?:alone|as.is|untouched|unchanged)\\b`,
+    `${CLAUSE}keep (?!\\w+ing\\b|on\\b|it up|up\\b|me\\b|what\\b|track\\b)|${CLAUSE}leave .{1,60} (?:alone|as.is|untouched|unchanged)\\b`,
     `${CLAUSE}use .{1,60} (?:instead of|rather than|(?<=, )not)\\b|\\blet'?s (?:not|never|always|call|name)\\b|\\bbe (?:\\w+ )?careful\\b`,
     '^no (?!thanks|worries|problems|issues|errors|ideas|matches|results|has|tienes|puedes|entiendes)(?:(?!of )[a-z-]+ ){0,3}[a-z-]{2,}(?:s|ing)(?: at all| here| please| yet)?[.!]?$',
     '^(?:whenever|(?:when|before|after) you|when \\w+ing(?=[^,]{3,120}, (?:please|make sure|always|never|do|use|keep)\\b)|every time|each time|before \\w+ing|(?:before|after) (?:each|every|any)) [^,]{3,120}, (?!(?:the|it|this|that|there|they|he|she|my|our|nothing|no|a|an|is|are|(?:you|we) (?!should|must|always|never)\\w+|i [a-z]+)\\b)',
