@@ -27,7 +27,8 @@ const NEGATED =
 export function filesObeyedIn(
   sentence: string,
 ): { paths: string[]; isNegated: boolean; rest: string } | undefined {
-  const first = sentence.search(FILES)
+  // Most sentences name no file.
+  const first = /\.\w|contributing/i.test(sentence) ? sentence.search(FILES) : -1
   if (first < 0) return undefined
   const found = OBEYS.exec(sentence)
   const isNegated = NEGATED.test(sentence.slice(0, found?.index ?? first))

@@ -36,7 +36,7 @@ const FIRM = cues(
     "\\bimportant(?:ly)?: |\\b(?:it|this)(?:'s| is)(?: \\w+)? (?:important (?:to (?!me|us|note|know)|that\\b)|not allowed|forbidden|mandatory)",
   ],
   // An adverb for good at the beginning of a clause or after its verb: "Usa siempre", "N'utilise jamais"; a report begins with its subject.
-  `(?<=(?:^|[,;:.!] |(?<!\\p{L})(?:bitte|favor,?|plaît,?|und|et|y|e|pero|mas|mais) )(?:ne |n')?(?:(?!(?:${SUBJECT})(?!\\p{L}))\\p{L}{2,20} )?)${FOR_GOOD}(?! (?:me|se|te|le|lo|ha|he|es|é|está|d[aá]|sale|fue|foi|falla|falha)(?!\\p{L}))`,
+  `${FOR_GOOD}(?<=(?:^|[,;:.!] |(?<!\\p{L})(?:bitte|favor,?|plaît,?|und|et|y|e|pero|mas|mais) )(?:ne |n')?(?:(?!(?:${SUBJECT})(?!\\p{L}))\\p{L}{2,20} )?${FOR_GOOD})(?! (?:me|se|te|le|lo|ha|he|es|é|está|d[aá]|sale|fue|foi|falla|falha)(?!\\p{L}))`,
   `(?:bitte|soll\\p{L}{0,3}|d[aü]rf\\p{L}{0,3}|musst|dois|devez|il ne faut|deb[ei]s?|dev[ei]s?) (?:.{0,40} )?${FOR_GOOD}`,
   'auf (?:gar )?keinen fall|(?:musst|darfs?t?|dürfen|sollst)(?: .{1,40})? (?:nicht|keine?)|verboten|bitte (?:noch )?(?:nicht|keine?)|ab jetzt|ab sofort',
   "désormais|à partir de maintenant|en aucun cas|interdit|ne pas|(?<=^|[,;:.] |plaît,? |mais |et )n(?:e |')(?!oublie|hésite|est|a )[a-zéèê]+ (?:pas|plus|rien)",
