@@ -171,6 +171,7 @@ describe('rules', () => {
     ['Do not write code yet, explain it first.', 'Great, go ahead.'],
     ['先不要提交代码。', '好 提交代码吧。'],
     ['For this step, never touch the schema.', 'Now rename the columns.'],
+    ['Just explain it, don’t do anything.', 'Now rename the columns.'],
   ])('end when they are fulfilled: %s', (rule, command) => {
     expect(rules(rule, 'why is it so slow?')).toEqual([`User: "${rule}"`])
     expect(rules(rule, 'why is it so slow?', command)).toBeUndefined()
@@ -187,6 +188,9 @@ describe('rules', () => {
     'If I run it, it always fails before any test.',
     'What if I do not want to use a database',
     'No number of retries helps.',
+    'There should always be a row for each user.',
+    'We do not want the boxes on this page.',
+    'It should only show the newest rows.',
   ])('are no reports, single commands, code or descriptions: %s', (text) => {
     expect(rules(`Hello there.\n${text}\nThanks.`)).toBeUndefined()
   })
@@ -198,9 +202,54 @@ describe('rules', () => {
     'Keep your answers short.',
     'No code changes.',
     'Ask me before deleting anything.',
-    'Read CONTRIBUTING.md and follow it.',
   ])('are ways to work: %s', (text) => {
     expect(rules(`Hello there.\n${text}`)).toEqual([`User: "${text}"`])
+  })
+
+  it.each([
+    ['Read CONTRIBUTING.md and follow it.', 'CONTRIBUTING.md'],
+    ['Siehe bitte @CLAUDE.md.', 'CLAUDE.md'],
+    ['Respecte les règles de docs/STYLE.md.', 'docs/STYLE.md'],
+    ['Sigue las reglas de `AGENTS.md` y GEMINI.md.', 'AGENTS.md, GEMINI.md'],
+    ['Siga as regras do .cursorrules.', '.cursorrules'],
+    ['Segui le regole in .github/copilot-instructions.md.', '.github/copilot-instructions.md'],
+    ['Следуй правилам из CONTRIBUTING.md.', 'CONTRIBUTING.md'],
+    ['请遵循 CLAUDE.md 中的规范。', 'CLAUDE.md'],
+    ['CLAUDE.md の規約に従ってください。', 'CLAUDE.md'],
+    ['AGENTS.md 규칙을 따라 주세요.', 'AGENTS.md'],
+  ])('in files that are to be obeyed are named by file: %s', (text, files) => {
+    expect(rules(`Hello there.\n${text}`)).toEqual([`Rules in files: ${files}`])
+  })
+
+  it.each([
+    'Fix the typo in CONTRIBUTING.md.',
+    'Read the log and update CLAUDE.md.',
+    'CLAUDE.md is too long.',
+    'Follow the steps in docs/plan.md to the end',
+  ])('in files are not named for work on a file: %s', (text) => {
+    expect(rules(`Hello there.\n${text}`)?.filter((line) => line.startsWith('Rules in'))).not.toEqual([
+      expect.anything(),
+    ])
+  })
+
+  it('in files that a client gives are one line with those of the user, until the user lifts them', () => {
+    const given =
+      '<system-reminder>\nContents of /app/CLAUDE.md (project instructions):\n\nNever use tabs.\n</system-reminder>\nRepair the gate.'
+    const first = summarize([user(given), user('Always obey AGENTS.md.'), assistant('Done. '.repeat(400))])
+    const next = (text: string, previousSummary: string) =>
+      summarize([user(text), assistant('Done. '.repeat(400))], { previousSummary })
+    const of = (summary: string) => sectionsOf(summary)['Constraints and Established Rules']
+    expect(of(first)).toEqual(['Rules in files: /app/CLAUDE.md, AGENTS.md'])
+    // A bare name is the known file of that name.
+    const second = next('See CLAUDE.md and docs/STYLE.md. Never push.', first)
+    expect(of(second)).toEqual([
+      'Rules in files: /app/CLAUDE.md, AGENTS.md, docs/STYLE.md',
+      'User: "Never push."',
+    ])
+    expect(of(next('You need not follow AGENTS.md any more.', second))).toEqual([
+      'Rules in files: /app/CLAUDE.md, docs/STYLE.md',
+      'User: "Never push."',
+    ])
   })
 
   it('are read across the lines of a wrapped paragraph', () => {
@@ -230,6 +279,17 @@ describe('rules', () => {
     const command = '<command-name>/review</command-name>\n<command-args>177</command-args>'
     expect(rules(command, 'Review pull request 177. Never write more than a page.')).toBeUndefined()
     expect(rules(command, 'Never write more than a page.')).toHaveLength(1)
+    // A command without words: its instructions are long, what the user writes next is short.
+    const bare = '<command-name>/clear</command-name>\n<command-args></command-args>'
+    const long = `Review the code. Never write more than a page. ${'Look at every line of it. '.repeat(30)}`
+    expect(rules(bare, long)).toBeUndefined()
+    expect(rules(bare, 'Never write more than a page.')).toHaveLength(1)
+  })
+
+  it('are not the text of a file that was pasted into a conversation', () => {
+    const file = `# Logging\n\n${'Logs are kept for a month. '.repeat(60)}\n\n- Never log passwords.\n`
+    expect(rules('Hello there.', file)).toBeUndefined()
+    expect(rules('Hello there.', `Move this.\n\n${file}`)).toEqual(['User: "Never log passwords."'])
   })
 
   it('are the reason for a refusal, unless it asks or reports', () => {
@@ -245,6 +305,8 @@ describe('rules', () => {
     expect(refused('pnpm, not npm')).toEqual(['User: "pnpm, not npm"'])
     expect(refused('why do you need that?')).toBeUndefined()
     expect(refused('the lock file is missing')).toBeUndefined()
+    // What is asked for instead is a request.
+    expect(refused('Now write a parser for the file. It has three columns.')).toBeUndefined()
   })
 
   it.each([

@@ -39,6 +39,17 @@ describe('rules of other languages', () => {
     'Non modificare il database.',
     '커밋하지 마세요.',
     '항상 테스트를 실행해 주세요.',
+    'Schreibe niemals direkt in die Datenbank.',
+    'Ich will nicht, dass du ohne Rückfrage pushst.',
+    'Évite les dépendances inutiles.',
+    'No quiero que hagas push sin preguntar.',
+    'Não modifique os arquivos gerados.',
+    'Da ora in poi scrivi i commenti in inglese.',
+    'Всегда отвечай на русском.',
+    'Не трогать базу данных.',
+    '所有接口都要写测试。',
+    'グローバル変数は使わないこと。',
+    '새 의존성은 추가하지 말아줘.',
   ])('%s', (text) => {
     expect(rules(text)).toEqual([`User: "${text}"`])
   })
@@ -58,6 +69,16 @@ describe('rules of other languages', () => {
     'カードないですからできません。',
     'テストは必ず失敗します。',
     '테스트가 항상 실패합니다.',
+    // A report begins with its subject; an adverb after a noun describes it.
+    "Le bouton n'apparaît jamais ici.",
+    'El botón nunca aparece aquí.',
+    'Aggiungi un pulsante sempre visibile.',
+    'Кнопка никогда не появляется.',
+    'Die Seite lädt nicht mehr.',
+    '页面不能加载。',
+    '常に表示されるボタンを追加してください。',
+    '항상 보이는 버튼을 추가해 줘.',
+    '걱정하지 마세요.',
     // English words that other languages write the same.
     'The die is cast in sans and solo, a sin in the USA.',
     'The wall fell in the fall.',

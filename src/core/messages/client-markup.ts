@@ -64,7 +64,7 @@ export const CLIENT_MARKUP: readonly Client[] = [
     added: ['environment_details|explicit_instructions|task_progress'],
     typed: ['task|feedback|user_message|user_feedback|answer'],
     rest: [
-      '# (?:task_progress (?:RECOMMENDED|List|CREATION)|TODO LIST (?:CREATION|UPDATE|RECOMMENDED)|Current Progress:)',
+      '# (?:Todo List \\(Optional|task_progress (?:RECOMMENDED|List|CREATION)|TODO LIST (?:CREATION|UPDATE|RECOMMENDED)|Current Progress:)',
     ],
   },
   {
@@ -96,6 +96,7 @@ export const CLIENT_MARKUP: readonly Client[] = [
     attached: ['additional_data|attached_files'],
     request: ['user_query'],
     notice: ['<rules>\\s{0,3}The rules section has '],
+    rest: ['Implement the plan as specified, it is attached for your reference\\.'],
   },
   {
     source: 'Gemini CLI (google-gemini/gemini-cli), packages/core/src/utils/environmentContext.ts',
@@ -252,7 +253,9 @@ function headAt(text: string, at: number): string {
  */
 function spokenIn(text: string): readonly Piece[] {
   if (text === '') return []
-  const name = /^<([A-Za-z][\w:.-]{0,60})[\s>]/.exec(headAt(text, firstCharacter(text)))?.[1]
+  const head = headAt(text, firstCharacter(text))
+  if (REPLY.test(head)) return typedIn(text) ?? clients(text)
+  const name = /^<([A-Za-z][\w:.-]{0,60})[\s>]/.exec(head)?.[1]
   const typed = name !== undefined && TYPED.test(name.toLowerCase()) ? typedIn(text) : undefined
   return typed ?? linesIn(text)
 }

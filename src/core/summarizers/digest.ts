@@ -5,6 +5,7 @@ import { TextAgentReader } from '../messages/text-agent.ts'
 import type { Effect, ToolNames } from '../messages/tool-names.ts'
 import { measureOutput, neurolinkEstimator } from '../tokens/measure.ts'
 import { type Call, CallReader, type CallsRead, outputHead, targetOf } from './calls.ts'
+import { withoutSecrets } from './secrets.ts'
 import { firstLine, unitsWithin } from './text.ts'
 
 /** One tool call, or several equal ones. */
@@ -256,7 +257,8 @@ function lineOf({ name, target, status, count, first, tokens, effect }: DigestEn
   const isEcho =
     effect !== 'other' && status === 'ok' && target !== undefined && first?.includes(target) === true
   const size = tokens === 0 ? [] : [`${tokens} ${tokens === 1 ? 'token' : 'tokens'}`]
-  return `- ${[call, status, ...size, ...(first === undefined || isEcho ? [] : [first])].join(' · ')}`.toWellFormed()
+  const line = [call, status, ...size, ...(first === undefined || isEcho ? [] : [first])].join(' · ')
+  return `- ${withoutSecrets(line)}`.toWellFormed()
 }
 
 function times(count: number): string {

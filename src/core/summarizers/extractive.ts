@@ -118,7 +118,7 @@ export class ExtractiveReader {
   record(earlier?: EarlierLog): LogRecord {
     const conversation = this.#conversation.conversation()
     const read = (lines: readonly string[] = []): Rule[] => lines.map(readRule)
-    const spoken = [...rulesIn(conversation.texts), ...withdrawals(this.#after.conversation())]
+    const spoken = [...rulesIn(conversation), ...withdrawals(this.#after.conversation())]
     const { inForce, withdrawn } = sortedRules([...read(earlier?.rules), ...spoken])
     const { failures, todo, artifacts, summaries } = conversation
     return {

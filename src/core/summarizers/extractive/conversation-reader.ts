@@ -12,6 +12,7 @@ import { type Conversation, type Exchange, type Failure, REFUSED, type Utterance
 import { errorLine } from './error-line.ts'
 import { Names } from './names.ts'
 import { ownWords } from './own-words.ts'
+import { filesGivenIn } from './rule-files.ts'
 import { branchOf, callLabel, commitSubject, directoryOf, gistOf, shellCommand, writtenBy } from './shell.ts'
 import { isGroupTalk, speakerOf, withSpeakers } from './speakers.ts'
 import { TodoList } from './todo-list.ts'
@@ -32,6 +33,8 @@ type LatestCall = {
   readonly outcome: Outcome
   readonly changed: string | undefined
 }
+/** A longer text directly after a command of the client without words is what the client wrote for it. */
+const COMMAND_UNITS = 600
 /** The units of the output of git that are read. */
 const GIT_UNITS = 2_000
 
@@ -51,16 +54,17 @@ export class ConversationReader {
   readonly #artifacts = new Artifacts(this.#names)
   readonly #latest: LatestCall[] = []
   readonly #todo = new TodoList()
+  readonly #ruleFiles = new Set<string>()
   #lastCallAt = -1
   #branch: string | undefined
   /** What the user gave to a command of the client: the next message with it is the instructions of the command. */
-  #given = ''
+  #given: string | undefined
   #at = 0
 
   /** Adds a message, its calls and its position in the log. Results that come later are set on the calls. */
   add(message: Message & { readonly kind?: RowKind }, { made, ended }: CallsRead, position?: number): void {
     const at = this.#at++
-    if (message.role === 'assistant') this.#given = ''
+    if (message.role === 'assistant') this.#given = undefined
     const text = message.role === 'system' || message.role === 'tool' ? '' : textsOf(message).join('\n')
     if (text.trim() !== '') this.#addText(message, text, at, position)
     if (message.role === 'tool')
@@ -104,15 +108,18 @@ export class ConversationReader {
       this.#boxes.add(shown, { by: 'assistant' })
       this.#names.add(text, 'assistant', at, this.#artifacts.ofText(at))
     } else {
+      for (const path of filesGivenIn(text)) this.#ruleFiles.add(detached(path))
       const written = wordsOf(text)
       const given = this.#given
-      this.#given = /<command-name>/.test(headOf(text, 400)) ? written.trim() : ''
+      this.#given = /<command-name>/.test(headOf(text, 400)) ? written.trim() : undefined
       const shown = endsOf(written, USER_ENDS)
       if (shown.trim() === '') return
       this.#names.add(written, 'user', at, this.#artifacts.ofText(at))
       this.#boxes.add(shown, { by: 'user' })
       // Of the whole text: a block that is cut would stay open.
-      const own = given !== '' && written.includes(given) ? '' : ownWords(written)
+      const isCommand =
+        given !== undefined && written.includes(given) && (given !== '' || written.length > COMMAND_UNITS)
+      const own = isCommand ? '' : ownWords(written)
       const ownEnds = own === written ? shown : endsOf(own, USER_ENDS)
       this.#texts.push({ by: 'user', speaker, text: shown, at, position, own: ownEnds })
     }
@@ -191,6 +198,7 @@ export class ConversationReader {
     )
     return {
       texts,
+      ruleFiles: [...this.#ruleFiles],
       replies,
       exchanges: exchangesOf(
         texts.filter(({ by }) => by === 'user'),

@@ -49,6 +49,8 @@ export type Box = Pick<TodoItem, 'text' | 'isDone'> & {
 /** What is known of a conversation after its messages were read once. */
 export type Conversation = {
   readonly texts: readonly Utterance[]
+  /** The paths of files with rules that a client put into the context. */
+  readonly ruleFiles: readonly string[]
   readonly replies: readonly Utterance[]
   readonly exchanges: readonly Exchange[]
   /** The subjects of all commits. */

@@ -1,3 +1,4 @@
+import { withoutSecrets } from '../secrets.ts'
 import { shorten } from '../text.ts'
 
 /** One line of a summary. */
@@ -272,7 +273,7 @@ function render(sections: readonly (readonly [Section, readonly string[]])[]): s
     .filter(([, lines]) => lines.length > 0)
     .map(
       ([{ title }, lines]) =>
-        (title === '' ? '' : `\n## ${title}\n`) + lines.map((line) => `- ${line}`).join('\n'),
+        (title === '' ? '' : `\n## ${title}\n`) + lines.map((line) => `- ${withoutSecrets(line)}`).join('\n'),
     )
     .join('\n')
     .replace(/^\n/, '')

@@ -76,7 +76,7 @@ const OURS = /^(?:First|Newest) request: "/
 /** The topics of the lines in a short summary. */
 const TOPICS_OF_LINES: readonly (readonly [RegExp, Topic])[] = [
   [/^(?:First|Newest) request: "/, 'request'],
-  [/^(?:User|Earlier): ".*"(?: \(message \d+\))?$/s, 'rules'],
+  [/^(?:User|Earlier): ".*"(?: \(message \d+\))?$|^Rules in files: /s, 'rules'],
   [/^(?:["→]|Commit: )/, 'evolution'],
   [/^Corrects "| failed(?: \(\d+ times\))?(?:, later succeeded)?: /, 'problems'],
   [/^Answer the user: | \(earlier\)$/, 'pending'],

@@ -1,8 +1,9 @@
 import { headOf } from '../../messages/characters.ts'
 import { cleanLine, isEastAsian, keyOf, oneLine, sentenceAround, shorten, withoutFences } from '../text.ts'
-import { REFUSED, type Utterance } from './conversation.ts'
+import { type Conversation, REFUSED, type Utterance } from './conversation.ts'
 import { messageNote } from './fit.ts'
 import { isSmallTalk } from './requests.ts'
+import { filesObeyedIn } from './rule-files.ts'
 
 /*
  * A rule commands or forbids something lasting: a ban, a command with a word like "always", a wish about how the work is done. A command
@@ -14,61 +15,64 @@ import { isSmallTalk } from './requests.ts'
 const CLAUSE = '(?:^|[\\],;:(—–] ?| - |\\b(?:and|but|so|or|then|please|pls|just|also|again|remember) )'
 /** What follows "don't" in what is no ban: "don't worry", "don't you". Reminders are for once. */
 const NO_BAN =
-  '(?:worry|know|think|see|have|understand|get|remember|believe|mean|care|mind|exist|work|seem|need|forget|hesitate|bother|recall|feel|agree|matter|you|we|they|i)\\b'
+  '(?:want|worry|know|think|see|have|understand|get|remember|believe|mean|care|mind|exist|work|seem|need|forget|hesitate|bother|recall|feel|agree|matter|you|we|they|i)\\b'
 /** What follows "never" or "always" in a report: "never came", "always returns". */
 const REPORTED = '(?:\\w+ed|\\w*[^\\Wsu]s|have|see|get|going|came|got|had|saw|been|wrote|made|mind)\\b'
+
+/** Adverbs of commands for good, and the words that begin a report with them. */
+const FOR_GOOD = '(?:niemals|nie|immer|stets|jamais|toujours|siempre|nunca|jamás|sempre)'
+const SUBJECT =
+  'der|die|das|es|er|sie|ich|wir|man|hier|da|le|la|les|il|elle|on|ça|el|los|las|eso|yo|o|a|os|as|eu|isso|lo|gli|io'
 
 /** A ban, or a command for good. */
 const FIRM = cues(
   [
     `${CLAUSE}(?:do not|don't|dont|never)(?: ever)?:? (?!${NO_BAN}|${REPORTED})[a-z]`,
     `${CLAUSE}(?:always|at all times|under no circumstances),? (?!${REPORTED})[a-z]`,
-    `\\b(?:want to|sure to|please|you|we|should|must|you will) never (?!${REPORTED})|\\b(?:want to|sure to|please|you|should|must) always (?!${REPORTED})`,
-    "\\b(?:make sure|ensure)(?: (?:you|we|that|it)){0,2} (?:to not|not to|do not|don't|never)\\b|\\b(?:i|we) (?:\\w+ )?never want\\b",
-    '(?<!\\bi )\\b(?:please|should|must|may) only (?!be|the|way)|\\bfrom (?:now|here) on\\b',
+    `\\b(?:want to|sure to|please|you|must|(?<!we |there )should|(?:we|should)(?= never)|you will) (?:never|always) (?!${REPORTED})`,
+    '\\b(?:make sure|ensure)(?: you)? (?:not to|to not)\\b|\\bfrom (?:now|here) on\\b|(?<!\\bi )\\b(?:please|(?:you|we) should|must|may|remember,? you can) only (?!be|the|way)',
     "\\b(?:you must(?: not| never)?|must not|mustn't|must never)\\b|^.{0,40}\\b(?:all|every|each|any|no) (?!of\\b)(?:[\\w-]+ ){1,4}must\\b",
     "(?<!maybe |perhaps )\\b(?:you|we) should(?: not|n't) (?!be possible|happen|just|if)|\\bthe only (?!question|problem|issue|thing|way|reason)[\\w ]{1,60} (?:may|can|should)\\b",
     "\\bimportant(?:ly)?: |\\b(?:it|this)(?:'s| is)(?: \\w+)? (?:important (?:to (?!me|us|note|know)|that\\b)|not allowed|forbidden|mandatory)",
   ],
-  '(?:niemals|nie|immer|stets)(?<!\\b(?:der|die|das|es|er|sie|ich|wir|man|hier|da)\\b[^,;:]{0,70})|(?:bitte|soll|darf|dürf)\\p{L}{0,4} .{0,40}(?:niemals|nie|immer)',
-  'auf (?:gar )?keinen fall|(?:musst|darfs?t?|dürfen) (?:nicht|keine?)|verboten|soll(?:te)?n? nicht',
-  'ab jetzt|ab sofort|unbedingt|wichtig:|bitte (?:noch )?(?:nicht|keine?)|en aucun cas|interdit|désormais|jamais|toujours|ne pas',
-  "(?<=^|[,;:.] |plaît,? |mais |et )n(?:e |')(?!oublie|hésite|est|a )[a-zéèê]+ (?:pas|plus|rien)|prohibido|proibido|a partir de (?:ahora|agora)",
-  '(?:siempre|nunca|jamás|sempre)(?<=^.{0,90})(?! (?:me|se|te|le|lo|ha|he|es|é|está|falla|falha|funciona|da|dá|sale|fue|foi)(?!\\p{L}))',
-  'нельзя|никогда|запрещено|ни в коем случае|(?<=^|[,;:.] |и |но |пожалуйста,? )не \\p{L}+(?:й|йте|ите)',
-  '(?<=^|[,;:.] |(?<!\\p{L})(?:favor,?|pero|mas|ma|y|e|de) )(?:(?:não|non) \\p{L}{2,20}(?:[aei]r|[aei]re)|não (?:use|toque|mude|altere|faça|crie)|no (?:toques|cambies|modifiques|hagas|\\p{L}{2,20}(?:[aei]r|[ea]s) (?:el|la|los|las|un|una|nada|ningún|más|en|con|código)))',
-  '不要|绝对|絕對|(?<!【)必须|必須|(?<!还是|仍然|依然|什么|怎么|都|又)不能|务必|務必|禁止|不得|不许|不可以|一定要|永远|从不|不应该|从现在(?:起|开始)|以后都',
-  'ないで(?![すし])|てはいけ|てはなら|なければなら|なければいけ|厳禁|しないこと|(?:必ず|絶対|(?<![正異非])常に|決して).{0,60}(?:(?<![でま])す|[うくつぬむぐぶ]|(?<!てい)る|こと|て|で|さい|しろ)[。.!]?$',
-  '하지 ?[마말]|지 ?마(?:세요|라|요)?|말 것|금지|(?:항상|반드시|절대|무조건|앞으로)[^.!?]{0,60}(?:해|세요|줘|마|라|것|하자|시오)(?:[.! ]|$)',
+  // An adverb for good at the beginning of a clause or after its verb: "Usa siempre", "N'utilise jamais"; a report begins with its subject.
+  `${FOR_GOOD}(?<=(?:^|[,;:.!] |(?<!\\p{L})(?:bitte|favor,?|plaît,?|und|et|y|e|pero|mas|mais) )(?:ne |n')?(?:(?!(?:${SUBJECT})(?!\\p{L}))\\p{L}{2,20} )?${FOR_GOOD})(?! (?:me|se|te|le|lo|ha|he|es|é|está|d[aá]|sale|fue|foi|falla|falha)(?!\\p{L}))`,
+  `(?:bitte|soll\\p{L}{0,3}|d[aü]rf\\p{L}{0,3}|musst|dois|devez|il ne faut|deb[ei]s?|dev[ei]s?) (?:.{0,40} )?${FOR_GOOD}`,
+  'auf (?:gar )?keinen fall|(?:musst|darfs?t?|dürfen|sollst)(?: .{1,40})? (?:nicht|keine?)|verboten|bitte (?:noch )?(?:nicht|keine?)|ab jetzt|ab sofort',
+  "désormais|à partir de maintenant|en aucun cas|interdit|ne pas|(?<=^|[,;:.] |plaît,? |mais |et )n(?:e |')(?!oublie|hésite|est|a )[a-zéèê]+ (?:pas|plus|rien)",
+  'с этого момента|нельзя|запрещено|обязательно|(?:никогда не|всегда|(?<=^|[,;:.] |и |но |пожалуйста,? )не) \\p{L}{2,20}(?:й|йте|ите|ши)|(?<=^|[,;:.] )(?:никогда )?не \\p{L}{2,20}ть',
+  'a partir de (?:ahora|agora)|da ora|prohibido|proibido|vietato|(?<=^|[,;:.] |(?<!\\p{L})(?:favor,?|pero|mas|ma|y|e|de) )(?:(?:não|non) \\p{L}{2,20}(?:[aei]r|[aei]re)|não (?:use|mude|altere|crie|\\p{L}{1,20}(?:[qg]ue|ça|nha|xa))|no (?:uses|\\p{L}{2,20}(?:[aei]r|[ea]s) (?:el|la|los|las|un|una|nada|ningún|más|en|con|código)))',
+  '不要|[绝絕][对對]|(?<!【)必须(?!.*才能)|必須|(?<=^|[，,。；：你])不能|[务務]必|禁止|不得|不许|不可以|一定要|永远|从现在|以后都|(?:所有|每次|每个).{1,20}都要',
+  '(?<!心配し|気にし)ないで(?![すし])|[てで]はいけ|[てで]はなら|厳禁|ないこと[。.]?$|(?:必ず|絶対|(?<![正異非])常に(?!\\S{1,20}る[ァ-ヶ一-龠])|決して).{0,60}(?:(?<![でま])す|[うくつぬむぐぶ]|(?<!てい)る|こと|て|で|さい|しろ)[。.!]?$',
+  '(?<!걱정하)지 ?(?:마(?!지막)|말)|금지|(?:항상(?! \\S{1,8}는 )|반드시|절대|무조건|앞으로)[^.!?]{0,60}(?:해|세요|줘|마|라|것|하자|시오)(?:[.! ]|$)',
 )
 /** What a thing must be: a rule in a short text, in a longer one a part of the task. */
 const NEEDS = cues(
   [
-    '(?<!\\bi |\\berror ?[:-].{0,200})\\bmust (?!admit|say|have (?:been|forgotten|missed|mixed)|be (?:an?|the|some|in|on|because|something|wrong|due)\\b)',
+    '(?<!\\bi |\\bthis \\w{1,20} |\\berror ?[:-].{0,200})\\bmust (?!admit|say|have (?:been|forgotten|missed|mixed)|be (?:an?|the|some|in|on|because|something|wrong|due)\\b)',
   ],
-  'muss|müssen|doit|doivent|il faut|(?<=^(?:el|la|los|las|tod[oa]s?|cada|o|a|os|as) .{1,40})(?:deben?|devem?)',
+  'muss|müssen|doit|doivent|il faut(?! que j)|(?<=^(?:el|la|los|las|tod[oa]s?|cada|o|a|os|as) .{1,40})(?:deben?|devem?)',
 )
 /** A preference, a decision, a way to work. */
 const WISH = cues(
   [
-    "\\b(?:i|we)(?: really| still| also| just)? (?:do not|don't|dont|would not|wouldn't) (?:really )?(?:want|like) (?!(?:that|this|it)\\b(?: at all)?[.!…]*$|to know)",
+    "(?:^|\\b(?:i|we)(?: really| still| also| just)? )(?:do not|don't|dont|would not|wouldn't) (?:really )?(?:want|like|need) (?!(?:the|these|those|your)\\b(?!.* to )|(?:that|this|it|how|to know)\\b|(?<=need )(?:(?:to|the|that|this|it)\\b|(?![\\w .]{3,60}$)))",
     "(?<!that |which )\\b(?:i|we)(?:'d| would)?(?: really| much| also)? (?:prefer|rather)\\b|\\b(?:i|we)(?:'d| would)? only (?:want|need)\\b",
-    `${CLAUSE}(?:prefer|stop \\w+ing|stick (?:to|with)|(?:use|write|change|edit|touch) only|only (?:use|write|change|edit|touch)|follow (?!up|along|these|me|them|a ))\\b`,
+    `${CLAUSE}(?:prefer|stop \\w+ing|stick (?:to|with)|(?:use|write|change|edit|touch) only|only (?:use|write|change|edit|touch))\\b`,
     `(?:${CLAUSE}|(?<!if )\\b(?:i|we)(?:'d like| would like| want) to |\\b(?:try to|can you|could you|should) )avoid\\b`,
-    `(?:${CLAUSE}|\\blet'?s )keep (?!\\w+ing\\b|on\\b|it up|up\\b|me\\b|what\\b|track\\b)|${CLAUSE}leave .{1,60} (?:alone|as.is|untouched|unchanged)\\b`,
-    `${CLAUSE}use .{1,60} (?:instead of|rather than)\\b|\\blet'?s (?:not|never|always|call|name)\\b|\\bbe (?:\\w+ )?careful\\b`,
+    `${CLAUSE}keep (?!\\w+ing\\b|on\\b|it up|up\\b|me\\b|what\\b|track\\b)|${CLAUSE}leave .{1,60} (?:alone|as.is|untouched|unchanged)\\b`,
+    `${CLAUSE}use .{1,60} (?:instead of|rather than|(?<=, )not)\\b|\\blet'?s (?:not|never|always|call|name)\\b|\\bbe (?:\\w+ )?careful\\b`,
     '^no (?!thanks|worries|problems|issues|errors|ideas|matches|results|has|tienes|puedes|entiendes)(?:(?!of )[a-z-]+ ){0,3}[a-z-]{2,}(?:s|ing)(?: at all| here| please| yet)?[.!]?$',
-    '^(?:whenever|(?:when|before|after) you|every time|each time|before \\w+ing|(?:before|after) (?:each|every|any)) [^,]{3,120}, (?!(?:the|it|this|that|there|they|he|she|my|our|nothing|no|a|an|is|are|(?:you|we) (?!should|must|always|never)\\w+|i [a-z]+)\\b)',
-    '\\b(?:please|use|do) .{0,60} in (?:the )?future\\b|\\bshould (?!i|we).{0,80} (?:each|every) time\\b|^(?!(?:i|it|the|this|that|there|here|we|my|why|how|what|he|she|they|if|when|now|so)\\b).{3,80} (?:(?:before|after) (?:each|every (?!other)|any)|every time|each time)\\b',
-    '\\b(?:can|could) (?:we|you) .{0,40}\\bkeep (?!\\w+ing\\b)|\\bask me (?:first|before)\\b|\\bwithout (?:asking|my (?:ok|okay|permission|approval))\\b',
-    `${CLAUSE}(?:read|obey|respect|consult) .{0,60}(?:contributing|claude|agents|gemini|conventions|guidelines|rules|instructions|style)[\\w-]{0,20}\\.mdc?\\b`,
-    "\\bwe(?:'ve| have)? (?:decided|agreed)\\b|^agreed, (?!and|let|so|but|i|can|now)|\\bthat's decided\\b",
+    '^(?:whenever|(?:when|before|after) you|when \\w+ing(?=[^,]{3,120}, (?:please|make sure|always|never|do|use|keep)\\b)|every time|each time|before \\w+ing|(?:before|after) (?:each|every|any)) [^,]{3,120}, (?!(?:the|it|this|that|there|they|he|she|my|our|nothing|no|a|an|is|are|(?:you|we) (?!should|must|always|never)\\w+|i [a-z]+)\\b)',
+    '\\bshould (?!i|we).{0,80} (?:each|every) time\\b|^(?!(?:i|it|the|this|that|there|here|we|my|why|how|what|he|she|they|if|when|now|so)\\b).{3,80} (?:(?:before|after) (?:each|every (?!other)|any)|every time|each time)\\b',
+    '\\b(?:can|could) (?:we|you) .{0,40}\\bkeep (?!\\w+ing\\b|just\\b)|\\bask (?:me )?(?:first|before)\\b',
+    "^we(?:'ve| have)? (?:decided|agreed)\\b|^agreed, (?!and|let|so|but|i|can|now)|\\bthat's decided\\b",
     '\\b(?:answer|reply|respond|speak)(?: to me)?(?: only)? in [a-z]+(?:ish|ese|ench|ian|man)\\b',
   ],
-  '(?:statt|stattdessen|anstatt|anstelle|plutôt que|au lieu de|en lugar de|en vez de|ao invés de)(?<=^.{0,60})|antworte (?:\\w+ )?auf',
-  'vermeiden?|bevorzuge|lieber|nicht (?:mehr|ändern|löschen)|préfère|prefiero|prefiro|(?<=^|[,;:.] )evitar?|evite',
-  '(?:responde|contesta|habla|répon\\w+|fale) (?:\\w+ )?(?:en|em)',
-  '(?:^|[，,。；请])避免|尽量不要|优先|统一用|用(?:中文|英文|英语|日语)(?:回|交|输)|(?:日本語|英語)で(?:答|回|書|お願)|(?:한국어|영어)로 ?(?:답|대답|작성|써)',
+  'vor jede[mr]|avant chaque|antes de cada|prima di ogni|перед каждым|(?:statt|anstatt|anstelle|plutôt que|au lieu de|en lugar de|en vez de|ao invés de)(?<=^[^,]{0,40})(?=.{1,30}$)',
+  "bevorzuge|préfère|prefiero|prefiro|(?<=^|[,;:.!] )(?:vermeide|[eé]vit(?:ar?|er?|ez|e))|ich (?:will|möchte) nicht, dass|je ne veux (?:pas|plus) qu['e]|não quero que|no quiero que|non voglio che|не хочу,? чтобы",
+  '(?:antworte|responde|contesta|habla|répon\\w+|fale) (?:\\w+ )?(?:auf|en|em)',
+  '(?:^|[，,。；请])避免|尽量不要|用(?:中文|英文|英语|日语)(?:回|交|输)|(?:日本語|英語)で(?:答|回|書|お願)|(?:한국어|영어)로 ?(?:답|대답|작성|써)',
 )
 
 /** A pattern of English clauses, of whole words of other languages, and of any in scripts without spaces between words. */
@@ -81,8 +85,7 @@ function cues(english: readonly string[], ...others: readonly string[]): RegExp 
 const NO_RULE = new RegExp(
   [
     'https?://\\S{1,300}|</?[a-z][^<>]{0,800}>|`[^`\\s]{0,80}\\s[^`]{0,200}`|"[^"]{1,200}"|[*_`]{1,3}',
-    '\\b(?:immer (?:noch|wieder|mehr)|wie immer|noch nie|(?:hat|habe|haben|war|ist|sind) (?:immer|nie)|ich muss|muss ich)\\b',
-    '\\b(?:toujours pas|comme toujours|presque (?:jamais|toujours)|como (?:siempre|sempre)|casi (?:nunca|siempre)|quase (?:nunca|sempre))\\b',
+    '\\b(?:immer noch|wie immer|ich muss|muss ich|comme toujours|como (?:siempre|sempre))\\b',
     '能不能|要不要|不要紧|绝对(?:路径|值|定位)|絶対(?:パス|値)|不能(?:运行|工作|用|打开|启动|编译|正常|登录|显示|访问)|不得不',
   ].join('|'),
   'g',
@@ -101,6 +104,8 @@ const LINES_UNITS = 600
 const TASK_UNITS = 1_500
 /** The beginning of a plan that the assistant wrote and a client sent. */
 const PLAN = /^\s*implement the following plan:/i
+/** The beginning of a file that was pasted into a conversation. */
+const PASTED = /^\s*(?:# |---\n)/
 
 function placeOf(text: string, isFirst: boolean): Place {
   if (text.length <= LINES_UNITS) return 'lines'
@@ -123,9 +128,9 @@ function weightOf(sentence: string, place: Place = 'lines'): number {
   return ban !== null || (place === 'lines' && NEEDS.test(text)) ? 3 : WISH.test(text) ? 2 : 0
 }
 
-/** A command or standing wish, in the words of the user or of an earlier summary. */
+/** A command or standing wish, in the words of the user or of an earlier summary; or the paths of files with rules. */
 export type Rule = {
-  readonly by: 'User' | 'Earlier'
+  readonly by: 'User' | 'Earlier' | 'Files'
   readonly text: string
   /** 2: a wish. 3: a command or a ban. 0: a sentence that withdraws an earlier rule. -1: a text that may fulfill one. */
   readonly weight: number
@@ -135,7 +140,7 @@ export type Rule = {
 
 /** Whether a rule commands or forbids in so many words: "never", "must". */
 export function isFirm({ by, text }: Rule): boolean {
-  return by === 'Earlier' || weightOf(text) > 2
+  return by !== 'User' || weightOf(text) > 2
 }
 
 /** The minimum length of a rule, units. */
@@ -153,16 +158,20 @@ function rulesOfUser(text: string, isFirst = true, position?: number): Rule[] {
   const rules: Rule[] = []
   const add = (rule: string, weight: number) => rules.push({ by: 'User', text: rule, weight, position })
   add(headOf(prose.trim(), MAX_REASON), -1)
+  if (place === 'document' && PASTED.test(prose)) return rules
   for (let at = 0; at < prose.length; ) {
     const { sentence, end } = sentenceAround(prose, at, at)
-    const isHeading = /^\s*#{1,6} /.test(prose.slice(at, at + 20)) || /[:：]$/.test(sentence)
+    const isHeading = /^\s*#{1,6} /.test(prose.slice(at, at + 20)) || /[:：]\W{0,3}$/.test(sentence)
     at = end
     if (sentence === '' || isPlainQuestion(sentence)) continue
     // "You may use A instead of B now" is no rule; "that no longer holds, always use B" is one.
     const clauses = clausesOf(sentence)
     const others = clauses.filter((clause) => clause.search(WITHDRAWS) < 0)
     if (others.length < clauses.length) add(sentence, 0)
-    const weight = weightOf(others.length < clauses.length ? others.join(', ') : sentence, place)
+    const named = place === 'document' ? undefined : filesObeyedIn(sentence)
+    if (named !== undefined) rules.push(filesRule(named.paths, named.isNegated ? 0 : 3))
+    const said = named?.rest ?? (others.length < clauses.length ? others.join(', ') : sentence)
+    const weight = weightOf(said, place)
     const last = sentence.split(/[,;:] | (?:and|but) /).at(-1)!
     if (isHeading && place !== 'document' && (ANNOUNCES.test(sentence) || weightOf(last, 'document') > 2)) {
       const { items, next } = listAfter(prose, end)
@@ -170,8 +179,9 @@ function rulesOfUser(text: string, isFirst = true, position?: number): Rule[] {
         add(item, Math.max(2, weightOf(item)))
       at = Math.max(at, next)
     }
-    // A heading alone commands nothing.
-    if (weight > 0 && sentence.length >= MIN_RULE && !isHeading) add(sentence, weight)
+    // A heading alone commands nothing; beside a file, only what is firm is a rule of its own.
+    const isRule = weight > (named === undefined ? 0 : 2) && sentence.length >= MIN_RULE
+    if (isRule && !isHeading) add(sentence, weight)
   }
   return rules
 }
@@ -211,7 +221,7 @@ const WITHDRAWS = new RegExp(
     '\\bno longer (?:applies|apply|holds?|valid|necessary|needed|required|forbidden)\\b',
     "\\b(?:you|we) (?:no longer (?:need|have) to|(?:do not|don['’]t) (?:need|have) to|needn['’]t)\\b",
     '\\b(?:you|we) (?:can|may) (?:.{1,40} )?(?:now|again)\\b|\\b(?:allowed|fine|ok(?:ay)?|permitted) (?:now|again|after all)\\b',
-    '\\b(?:is|are) (?:now|again) (?:allowed|fine|ok(?:ay)?|permitted)\\b|\\b(?:need|have) to .{1,60} any ?(?:more|longer)\\b',
+    '\\b(?:need|have) to .{1,60} any ?(?:more|longer)\\b',
     '\\b(?:gilt|gelten) nicht mehr\\b|\\b(?:darfst|dürft|dürfen|kannst|könnt|können) (?:.{1,40} )?(?:jetzt|nun|wieder|doch)\\b|\\bvergiss (?:die|das|den)\\b',
     "\\bn['’]est plus (?:nécessaire|interdite?|obligatoire)|\\boublie (?:la|le|les)\\b",
     '\\bya no (?:es necesario|hace falta|está prohibido|aplica)\\b|\\bolvida (?:el|la|lo)\\b',
@@ -223,38 +233,50 @@ const WITHDRAWS = new RegExp(
 /** The maximum number of rules: the oldest and the newest ones. */
 const MAX_RULES = [500, 1_000] as const
 
-/** The user's rules in a conversation, oldest first. Repeated ones are removed later, when they are merged. */
-export function rulesIn(items: readonly Utterance[]): Rule[] {
-  const said = items.filter(({ by }) => by === 'user')
+/** The rules in a conversation, oldest first. Repeated ones are removed later, when they are merged. */
+export function rulesIn({ texts, ruleFiles }: Pick<Conversation, 'texts' | 'ruleFiles'>): Rule[] {
+  const said = texts.filter(({ by }) => by === 'user')
   const rules = said.flatMap((item, i) =>
     item.reply?.startsWith(REFUSED) ? reasonOf(item) : rulesOfUser(item.own, i === 0, item.position),
   )
   const excess = new Set(rules.filter(({ weight }) => weight >= 0).slice(MAX_RULES[0], -MAX_RULES[1]))
-  return rules.filter((rule) => !excess.has(rule))
+  return [
+    ...(ruleFiles.length > 0 ? [filesRule(ruleFiles)] : []),
+    ...rules.filter((rule) => !excess.has(rule)),
+  ]
 }
 
 /** The reason for a refusal is a rule as a whole, unless it only reports or asks. */
 function reasonOf({ own, position }: Utterance): Rule[] {
   const text = shorten(oneLine(own), MAX_REASON)
   const weight = weightOf(text)
-  if (weight === 0 && (text === '' || isSmallTalk(text) || text.includes('?') || REPORTS.test(text)))
+  // Several sentences are another request.
+  const isOne = /^[^?]{1,200}$/.test(text) && !/[.!。] ?\S/.test(text)
+  if (weight === 0 && (!isOne || isSmallTalk(text) || REPORTS.test(text.toLowerCase().replace(LEAD, ''))))
     return []
   return [{ by: 'User', text, weight: Math.max(2, weight), position }]
 }
 
 /** The beginning of a sentence that does not command. */
 const REPORTS =
-  /^(?:i|our|my|your|the|it|this|that|there|yes|agreed|ok|hi|what|why|how|so|here|he|she|they|for|we(?! (?:use|want|need|only)))\b/i
+  /^(?:um|maybe|now|i|our|my|your|the|it|this|that|there|yes|agreed|ok|hi|what|why|how|so|here|he|she|they|for|we(?! (?:use|want|need|only)))\b/i
 
+function filesRule(paths: readonly string[], weight = 3): Rule {
+  return { by: 'Files', text: paths.join(', '), weight }
+}
+
+const IN_FILES = 'Rules in files: '
 const WRITTEN = /^(User|Earlier): "(.*)"(?: \(message (\d{1,15})\))?$/s
 
 /** A rule as a line of the summary. */
 export function writeRule({ by, text, position }: Rule): string {
+  if (by === 'Files') return IN_FILES + text
   return `${by}: "${text}"${messageNote(position)}`
 }
 
 /** Reads a rule from a line of `writeRule`; any other line of a constraints section is a rule itself. */
 export function readRule(line: string): Rule {
+  if (line.startsWith(IN_FILES)) return filesRule([line.slice(IN_FILES.length)])
   const [, by, quoted, message] = WRITTEN.exec(line) ?? []
   const position = message === undefined ? undefined : Number(message)
   if (by !== 'User' || quoted === undefined)
@@ -264,7 +286,7 @@ export function readRule(line: string): Rule {
 
 /** Whether a line was written by `writeRule`. */
 export function isWrittenRule(line: string): boolean {
-  return WRITTEN.test(line)
+  return WRITTEN.test(line) || line.startsWith(IN_FILES)
 }
 
 /** The rules in a text of another writer without a section for rules. */
@@ -272,7 +294,7 @@ export function rulesInSummary(text: string): Rule[] {
   return rulesOfUser(text)
     .filter(({ weight }) => weight >= 3)
     .slice(0, 20)
-    .map((rule) => ({ ...rule, by: 'Earlier' }))
+    .map((rule) => (rule.by === 'Files' ? rule : { ...rule, by: 'Earlier' }))
 }
 
 /**
@@ -285,7 +307,12 @@ export function sortedRules(rules: readonly Rule[]): {
   const inForce = new Map<string, Rule>()
   const held = new Map<string, Held>()
   const withdrawn: Rule[] = []
+  const files = new Set<string>()
   for (const rule of rules) {
+    if (rule.by === 'Files') {
+      for (const path of rule.text.split(', ')) nameFile(files, path, rule.weight > 0)
+      continue
+    }
     if (rule.weight < 0) {
       const isEnded = held.size > 0 ? endedBy(rule.text) : undefined
       for (const [key, one] of held) if (isEnded?.(one) && held.delete(key)) inForce.delete(key)
@@ -307,16 +334,30 @@ export function sortedRules(rules: readonly Rule[]): {
     const one = held.size < MAX_HELD ? heldBy(rule.text) : undefined
     if (one !== undefined) held.set(key, one)
   }
-  // One that was stated again is in force.
+  const named = [...files].slice(0, MAX_FILES)
   return {
-    inForce: [...inForce.values()],
+    inForce: [...(named.length > 0 ? [filesRule(named)] : []), ...inForce.values()],
+    // One that was stated again is in force.
     withdrawn: withdrawn.filter(({ text }) => !inForce.has(keyOf(text))),
   }
 }
 
+/** The maximum number of files with rules. */
+const MAX_FILES = 12
+
+/** Adds a file, or removes it. A name without a directory is any file of that name. */
+function nameFile(files: Set<string>, path: string, isObeyed: boolean): void {
+  const known = [...files].filter(
+    (one) => one === path || one.endsWith(`/${path}`) || path.endsWith(`/${one}`),
+  )
+  if (!isObeyed) for (const one of known) files.delete(one)
+  // The end of a line that was shortened is no path.
+  else if (known.length === 0 && !path.endsWith('…')) files.add(path)
+}
+
 /** A ban until the user wants it done, or for one step. */
 const HOLDS =
-  /\b(this (?:step|turn|task|answer|time|once))\b|\byet\b|\buntil (?:i|we|the user)\b|^(?:do not|don['’]t) (?:write|change|run|edit|implement|code)(?: any| the)? ?(?:code|thing|anything)?[.!]?$|\bno (?:code|edits|changes)\b|noch nicht|todavía no|pas encore|ainda não|先不要|まだ|아직/i
+  /\b(this (?:step|turn|task|answer|time|once|case)|(?:do not|don['’]t) (?!break|lose)\w+ anything[.!]?$)|\byet\b|\buntil (?:i|we|the user)\b|^(?:do not|don['’]t) (?:write|change|run|edit|implement|code)(?: any| the)? ?(?:code)?[.!]?$|\bno (?:code|edits|changes)\b|noch nicht|todavía no|pas encore|ainda não|先不要|まだ|아직/i
 /** The maximum number of such rules that a later text may fulfill. */
 const MAX_HELD = 50
 const GO_AHEAD =
@@ -365,18 +406,17 @@ function withdrawnBy(text: string, rules: ReadonlyMap<string, Rule>): string | u
   // What comes after the first clause are reasons.
   const [clause = text] = text.split(/[,;:]|\s[-–—]\s| because | weil | it['’]s | it is /)
   const words = contentWords(clause)
-  let most = Math.min(2, Math.max(1, words.size)) - 1
+  const least = Math.min(2, Math.max(1, words.size))
+  let most = 0
   let found: string | undefined
   for (const [key, rule] of rules) {
     // What need not be done may be forbidden all the same.
     if (rule.text === text || (NEED_NOT.test(clause) && BAN.test(rule.text))) continue
     const own = contentWords(rule.text)
     const shared = [...own].filter((word) => words.has(word)).length
-    const isWhole = found === undefined && shared > 0 && shared === own.size
-    if (shared > most || (shared === most && found !== undefined) || isWhole) {
-      most = shared
-      found = key
-    }
+    if (shared === 0 || shared < most || (shared < least && shared < own.size)) continue
+    most = shared
+    found = key
   }
   return found
 }

@@ -50,7 +50,7 @@ export type Material = {
 /** The lines of every topic but those about artifacts. */
 export function bulletsByTopic(material: Material): ReadonlyMap<Topic, readonly Bullet[]> {
   const { conversation, previous, after } = material
-  const rules = sortedRules([...previous.rules, ...rulesIn(conversation.texts), ...withdrawals(after)])
+  const rules = sortedRules([...previous.rules, ...rulesIn(conversation), ...withdrawals(after)])
   const isSilent = conversation.texts.length === 0 && conversation.lastCallAt < 0
   return new Map<Topic, readonly Bullet[]>([
     ['request', requests(material)],
@@ -275,8 +275,8 @@ function ruleBullets(rules: readonly Rule[]): Bullet[] {
 }
 
 /** What later messages say that ends a rule. */
-export function withdrawals({ texts }: Conversation): Rule[] {
-  return rulesIn(texts).filter(({ weight }) => weight <= 0)
+export function withdrawals(after: Conversation): Rule[] {
+  return rulesIn(after).filter(({ weight }) => weight <= 0)
 }
 
 /** Lines of an earlier summary; newer ones rank higher. */
