@@ -57,6 +57,8 @@ type Kind = {
   readonly quotes?: boolean
   /** The beginnings of the words in the tool's name: `cancel_order` reports that an order was cancelled. */
   readonly verbs?: readonly string[]
+  /** Whether the call asks for a list, which may be empty. */
+  readonly asks?: boolean
 }
 
 function kindOf({ toolName = '', input = null }: CalledTool, names: ToolNames): Kind {
@@ -78,19 +80,20 @@ function kindOfTool(toolName: string, input: Json, names: ToolNames): Kind {
     const command = withoutPrelude(given)
     if (wording.FETCH_COMMAND.test(command)) return { does: 'fetch', command }
     const quotes = wording.SHOW_COMMAND.test(command)
-    return { does: quotes ? 'show' : 'run', command, quotes }
+    return { does: quotes ? 'show' : 'run', command, quotes, asks: true }
   }
   if (effect === 'read' || isListingTool(toolName)) return { does: 'show' }
   // What another agent answers is prose.
   const isAsked = wording.ASKS.some((name) => typeof fieldOf(input, name) === 'string')
   if (wording.SHOW_TOOL.test(toolName) || isAsked) return { does: 'show', quotes: true }
   if (effect === 'write') return { does: 'change' }
-  if (isShell) return { does: 'run', command: '' }
+  if (isShell) return { does: 'run', command: '', asks: true }
   const verbs = toolName
     .toLowerCase()
     .split(/[^a-z]+/)
     .map((word) => word.replace(/(?:el|y)$/, '').slice(0, 5))
-  return { does: wording.FETCH_TOOL.test(toolName) ? 'fetch' : 'other', verbs }
+  const does = wording.FETCH_TOOL.test(toolName) ? 'fetch' : 'other'
+  return { does, verbs, asks: wording.ASKS_FOR.test(toolName) }
 }
 
 /**
@@ -369,26 +372,28 @@ function ofReport(lines: readonly string[], kind: Kind): Outcome {
     const found = isProgramError(line) ? 'failed' : verdict(line, kind)
     if (found !== undefined) return found
   }
-  return 'unknown'
+  return /^found (?!1\b)\d/i.test(lines[0] ?? '') ? 'failed' : 'unknown'
 }
 
 /** The end of a sentence, and what it quotes. */
 const SENTENCE = /^.{20,400}?[.!。](?=\s|$)/
-const QUOTED = /"[^"]{0,300}"|`[^`]{0,300}`|“[^”]{0,300}”|(?<![\w])'[^']{1,300}'(?!\w)/g
+const QUOTED =
+  /"[^"]{0,300}"|`[^`]{0,300}`|“[^”]{0,300}”|(?<![\w])'[^']{1,300}'(?!\w)|(?<=\S ?)[(（][^()（）]{0,300}[)）]/g
 
 /** What the first sentence of a line says happened to the call: what it says first. Neither quotations nor the call's own verb fail. */
-function verdict(line: string, { verbs = [] }: Kind): Outcome | undefined {
-  // An entry of a list or of a log is not a message.
-  if (/^(?:\d+[.)]\s|[-*•] |\d{4}-\d\d)/.test(line)) return undefined
-  const said = (SENTENCE.exec(line)?.[0] ?? line).replaceAll(QUOTED, '""')
-  const done = wording.DONE.exec(said)?.index ?? Number.POSITIVE_INFINITY
-  for (const { 0: word, index } of said.matchAll(wording.FAILS)) {
-    if (index > done) return 'ok'
-    const last = word.slice(word.lastIndexOf(' ') + 1).toLowerCase()
-    if (!last.endsWith('ed') || !verbs.some((verb) => verb.length > 2 && last.startsWith(verb)))
-      return 'failed'
-  }
-  return done < Number.POSITIVE_INFINITY ? 'ok' : undefined
+function verdict(line: string, { verbs = [], asks = false }: Kind): Outcome | undefined {
+  // An entry of a list or of a log, a path or data is not a message.
+  if (/^(?:\d+[.)]\s|[-*•] |\d{4}-\d\d|\{|\S{0,300}[/\\]\S{0,300}(?:[:-]\d|$))/.test(line)) return undefined
+  const spaced = /^\w{1,80}$/.test(line) ? line.replaceAll('_', ' ') : line
+  const said = (SENTENCE.exec(spaced)?.[0] ?? spaced).replaceAll(QUOTED, '""')
+  if (asks && wording.EMPTY_LIST.test(said)) return 'ok'
+  const own = Array.from(
+    said.matchAll(/\p{L}{2,20}ed\b(?=\W*$|[.!,;]| (?:and|to|at|for|as|by|from|on|in|with)\b)/giu),
+  ).find(([word]) => verbs.some((verb) => verb.length > 2 && word.toLowerCase().startsWith(verb)))?.index
+  const done = Math.min(own ?? said.length, wording.DONE.exec(said)?.index ?? said.length)
+  const fails = said.search(wording.FAILS)
+  if (fails >= 0 && fails <= done && fails !== own) return 'failed'
+  return done < said.length ? 'ok' : undefined
 }
 
 /** The number of lines above a report of success that belong to it. */
@@ -500,6 +505,9 @@ function isProgramError(line: string): boolean {
  */
 function isOfProgram(line: string, { command = '' }: Kind): boolean {
   if (wording.SHELL_ERROR.test(line)) return !/: warning: /.test(line)
+  // `'frob' is not recognized`: the command shell of Windows begins with the quoted name of the command.
+  const quoted = /^["'«“] ?([\w.+-]{1,60}) ?["'»”]/.exec(line)?.[1]
+  if (quoted !== undefined && command.startsWith(quoted)) return true
   const name = /^([\w.+-]{1,60})(?:: |：)/.exec(line)?.[1]
   if (name === undefined || /^(?:make|configure|npm|echo|printf)$/.test(name)) return false
   if (/: (?:warning|note|info|debug)\b|\b(?:ok|success(?:ful)?)\b/i.test(line)) return false
