@@ -87,7 +87,7 @@ function kindOfTool(toolName: string, input: Json, names: ToolNames): Kind {
   const isAsked = wording.ASKS.some((name) => typeof fieldOf(input, name) === 'string')
   if (wording.SHOW_TOOL.test(toolName) || isAsked) return { does: 'show', quotes: true }
   if (effect === 'write') return { does: 'change' }
-  if (isShell) return { does: 'run', command: '', asks: true }
+  if (isShell) return { does: 'run', command: '' }
   const verbs = toolName
     .toLowerCase()
     .split(/[^a-z]+/)
@@ -321,7 +321,10 @@ function ofText(given: string, kind: Kind): Outcome {
       if (kind.command !== undefined && wording.NO_CONNECTION.test(last.at(-1) ?? '')) return 'failed'
       return text.length <= MAX_ERROR_PAGE && wording.NO_PAGE.test(first[0] ?? '') ? 'failed' : 'ok'
     case 'change':
-      return ofReport([...first.slice(0, REPORT_START), ...last.slice(-REPORT_END)], kind)
+      return ofReport(
+        [...first.slice(0, text.length > MAX_ERROR_PAGE ? 1 : REPORT_START), ...last.slice(-REPORT_END)],
+        kind,
+      )
     case 'run':
       // One line, or a remark in brackets, may be the client's.
       if (
@@ -332,7 +335,11 @@ function ofText(given: string, kind: Kind): Outcome {
       }
       return ofPrinted(first, last, kind)
     case 'other':
-      return text.length <= MAX_REFUSAL && told === 'failed' ? 'failed' : 'ok'
+      if (text.length <= MAX_REFUSAL && told === 'failed') return 'failed'
+      // A sentence that says neither shows no outcome, unless it is what the call asked for.
+      return isShort && told === undefined && kind.asks !== true && wording.PROSE.test(opening)
+        ? 'unknown'
+        : 'ok'
   }
 }
 
@@ -383,7 +390,8 @@ const QUOTED =
 /** What the first sentence of a line says happened to the call: what it says first. Neither quotations nor the call's own verb fail. */
 function verdict(line: string, { verbs = [], asks = false }: Kind): Outcome | undefined {
   // An entry of a list or of a log, a path or data is not a message.
-  if (/^(?:\d+[.)]\s|[-*•] |\d{4}-\d\d|\{|\S{0,300}[/\\]\S{0,300}(?:[:-]\d|$))/.test(line)) return undefined
+  if (/^(?:(?:#\d+|\d+[.)])\s|[-*•] |\d{4}-\d\d|\{|\S{0,300}[/\\]\S{0,300}(?:[:-]\d|$))/.test(line))
+    return undefined
   const spaced = /^\w{1,80}$/.test(line) ? line.replaceAll('_', ' ') : line
   const said = (SENTENCE.exec(spaced)?.[0] ?? spaced).replaceAll(QUOTED, '""')
   if (asks && wording.EMPTY_LIST.test(said)) return 'ok'
@@ -393,7 +401,8 @@ function verdict(line: string, { verbs = [], asks = false }: Kind): Outcome | un
   const done = Math.min(own ?? said.length, wording.DONE.exec(said)?.index ?? said.length)
   const fails = said.search(wording.FAILS)
   if (fails >= 0 && fails <= done && fails !== own) return 'failed'
-  return done < said.length ? 'ok' : undefined
+  if (done < said.length) return 'ok'
+  return wording.ADVICE.test(line) ? 'failed' : undefined
 }
 
 /** The number of lines above a report of success that belong to it. */
