@@ -210,26 +210,24 @@ export const NO_PAGE =
  * The output of a command
  */
 
+/** A line of the level "error", after a mark, a place in a file or the name of a program, with a code: `a.ts(3,7): error TS2304: …`. */
+const ERROR_LINE =
+  '^[^\\p{L}\\d\\s]{0,3} ?(?:\\S{1,200}[:(,]\\d{1,7}\\)?:?\\s{1,12}-? ?|[\\w.-]{1,60}: |\\[|-> )?(?:(?:[Ff]atal|[Pp]arser?|[Ss]yntax|[Ii]nternal|[Cc]ompil\\w+) )?(?:[Ee]rrors?|ERRORS?|[Ff]atal|FATAL|[Pp]anic|[Ff]ehler|[Ee]rreur|Erro|Errore|[Оо]шибка|致命错误|错误|エラー|오류|ödesdigert|onulmaz|[Ss]chwerwiegend)(?: ?[\\[(]?[\\w-]{1,40}[\\])]?)?(?:\\]? ?[:：]|\\]|\\s{2,12}\\S)(?!:|\\s{0,8}(?:0\\b|\\(?none|null))'
 /** Lines with which a build, a test run or an interpreter reports that it failed. */
 export const COMMAND_FAILED = new RegExp(
   [
-    '^make(?:\\[\\d+\\])?: \\*\\*\\*|\\bError \\d+$',
-    '^npm (?:ERR!|error )|^ERR_PNPM|^error Command failed|\\bELIFECYCLE\\b|^Node\\.js v\\d',
-    '^[\\w./\\\\-]{0,200}(?:[:(,]\\d{1,7}){0,3}\\)?:? ?-? ?(?:fatal )?(?:error|Fehler|erreur|ошибка|错误|エラー|오류)(?: [A-Z]{1,4}\\d+|\\[\\w+\\])?:(?!\\s*0\\b)',
-    '^(?:\\./)?[\\w./\\\\-]{1,200}\\.go:\\d+:\\d+: (?!warning)',
-    '^error(?:\\[\\w+\\])?: (?!0\\b|none)|^Error: (?!\\(none)|^(?:fatal|panic|FATAL|ERROR|致命错误|ödesdigert|onulmaz)\\s?(?:: |：)|^E: |^CMake Error|^Uncaught \\w+|^unknown (?:flag|option|command)\\b|^Aborting$|\\baborted due to\\b|\\bDeployment failed\\b|^(?:\\[warn\\] )?[\\w ]{1,40}(?<!\\bno )\\bissues found\\b|^would reformat |^An error occurred|^SQLSTATE\\[|^Schwerwiegend: ',
-    '^\\[?(?:[\\w.]{1,80}\\.)?[A-Z]\\w{0,60}(?:Error|Exception|Interrupt|Exit)(?: \\[\\w+\\])?(?::|$)',
-    '^(?:E {2,8}|\\*\\* )\\(?\\w+(?:Error|Exception|error)',
-    '\\bTraceback \\(most recent call last\\)|^Caused by: |^Exception in thread ',
-    '^(?:\\[ERROR\\] |error [A-Z"])|^(?:\\[\\w+\\] )?(?:BUILD|COMPILATION|TESTS?|Build|Compilation|Tests?) (?:FAILED|FAILURE|failed|failure|ERROR)\\b|\\bFAILURE: Build failed|^Failed to compile|^Build error occurred|\\bSome tests failed',
+    ERROR_LINE,
+    '^(?:make(?:\\[\\d+\\])?: \\*\\*\\*|npm (?:ERR!|error )|ERR_PNPM|E: |CMake Error|Uncaught \\w|Aborting$|[Uu]sage: |Caused by: |Exception in thread |Unhandled exception|PHP (?:Fatal|Parse) error|zsh: no matches|SQLSTATE\\[|CONFLICT \\(|KONFLIKT|КОНФЛИКТ|Automatic merge failed|Signal: \\w|(?:An|The following) error |unknown (?:flag|option|command)\\b|would reformat |Failed to compile|error (?:[A-Z"]|during )|Error from server|(?:Segmentation fault|Killed|Aborted|Terminated|Bus error|Illegal instruction)\\b)',
+    '\\bError \\d+$|\\bELIFECYCLE\\b|^Node\\.js v\\d|\\baborted (?:due to\\b)|\\baborted!$|\\bDeployment failed\\b|(?<!\\b(?:no|0) )\\bissues? found\\b|\\(core dumped\\)|fehlgeschlagen;|\\d 个错误$|^エラー\\d+個|\\([A-Z]\\w{2,60}Error\\)$|\\bsyntax error near\\b|\\bpanicked at\\b|\\bSome tests failed',
+    '^(?:\\./)?[\\w./\\\\-]{1,200}:\\d{1,7}:\\d{1,7}: (?!(?:warning|note|info)\\b)',
+    '^(?:E {2,8}|\\*\\* )?[\\[(]?(?:[\\w.]{1,80}\\.)?[A-Z]\\w{0,60}(?:Error|Exception|Interrupt|Exit)(?: \\[\\w+\\])?(?::|$|\\) )',
+    '\\bTraceback \\(most recent call last\\)',
+    '^(?:\\[\\w+\\] |\\S )?(?:BUILD|COMPILATION|TESTS?|Build|Compilation|Tests?) (?:FAILED|FAILURE|failed|failure|ERROR)\\b|\\bFAILURE: Build failed|[:.] ?FAIL(?:ED|URE)?!?$',
     '^(?:FAIL|FAILED|✗|✘|×|not ok)(?: |$|:)|^--- FAIL|^FAIL\\t',
     '\\b(?:pre-commit|validation|verification|compilation|build|check|lint(?:ing)?|hook|task|job|test run|command|process|execution) (?:has )?(?:validation )?(?:failed|aborted|timed out|was killed)\\b',
     '\\b(?:failed because|test failed$|was refused\\b|terminated command after|requirements could not be resolved|is not logged in|are not logged into)',
-    '^(?:Segmentation fault|Killed|Aborted|Terminated|Bus error|Illegal instruction)\\b|\\(core dumped\\)|^Signal: \\w',
-    '^error: Your local changes|^CONFLICT \\(|^Automatic merge failed|^KONFLIKT|fehlgeschlagen;|^КОНФЛИКТ',
-    '^(?:Fehler|Erreur|Erro|Errore|Ошибка|错误|エラー|오류) ?[:：]|\\d 个错误$|^エラー\\d+個',
-    '^Usage: |^usage: |\\([A-Z]\\w{2,60}Error\\)$|^PHP (?:Fatal|Parse) error|\\bsyntax error near\\b|\\bpanicked at\\b|^Unhandled exception|^zsh: no matches found',
   ].join('|'),
+  'u',
 )
 /** The last line of a program that could not do something. */
 export const UNABLE = /^(?:cannot|could not|couldn['’]t|unable to|failed to)\b|\bfailed[!.]?$/i

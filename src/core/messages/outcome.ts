@@ -481,7 +481,7 @@ function lastLines(text: string): string[] {
 function bare(line: string): string {
   return line
     .replaceAll(wording.COLORS, '')
-    .replace(/^[\s>|│┃⎿╷╵]{0,40}/, '')
+    .replace(/^[\s>›|│┃⎿╷╵]{0,40}/, '')
     .trimEnd()
 }
 
