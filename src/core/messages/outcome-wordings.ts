@@ -8,7 +8,7 @@
  */
 
 export const SHELL_TOOL =
-  /bash|shell|terminal|exec|command|console|powershell|^run|^cmd$|python|(?<!sub)script/i
+  /bash|shell|terminal|exec|command|console|powershell|^run|^cmd$|python|(?<![a-z])script(?![a-z])/i
 export const FETCH_TOOL = /search|find|fetch|browse|scrape|navigate|web|http|lookup|extract/i
 /** Tools that show history. */
 export const SHOW_TOOL = /(?:^|_)(?:log|logs|diff|history|console_messages|evaluate|memory_read)$/i
@@ -107,7 +107,7 @@ export const NO_OUTPUT =
   /^[([<]?(?:tool did not return anything|no (?:output|matches(?: found)?|files? found|results?(?: found)?|content|stdout)|(?:bash|command|tool|shell)[\w ]{0,30}(?:with no output|no output|successfully)|empty(?: \w{1,20})?|your command ran successfully and did not produce any output|(?:keine (?:ausgabe|treffer))|aucune? (?:sortie|résultat)|sin (?:salida|resultados)|没有输出|无输出|出力なし)\.?[)\]>]?\.?$/i
 export const SAYS_OK = /success/i
 /** A search that found nothing. */
-export const NO_MATCH = /^(?:found )?(?:no|0) (?:\S{1,30} ){0,3}?(?:match|result|file|item|entr|found\b)/i
+export const NO_MATCH = /^(?:found )?(?:no|0) (?:\S{1,30} ){0,3}?(?:match|result|file|item|entr)/i
 /** Lines of a client above the output of a call. */
 export const HEADER =
   /^(?:[^\n]{0,300}\n){1,8}?\s{0,40}(?:Command |Initial )?(?:Output|output so far):?[ \t]{0,40}(?:\n|$)/
@@ -169,24 +169,26 @@ export const FAILS = new RegExp(
   [
     // Negations.
     "\\b(?:not|cannot|never|neither|unable|lacks?)\\b(?! only\\b)|n['’]t\\b|\\bnone (?:of|was|were|has|provided|given)\\b",
-    '(?<!there (?:is|are|was|were) )\\b(?:no|nothing (?:was|is|were|to(?! be\\b| commit))) (?!(?:\\S{1,30} ){0,4}?(?:errors?|problems?|issues?|warnings?|failures?|diagnostics|longer|need)\\b)|\\b(?:without|no longer exists)\\b(?! (?:errors?|problems?|issues?|warnings?)\\b)',
+    '(?<!there (?:is|are|was|were) )\\b(?:no|nothing (?:was|is|were|to(?! be\\b| commit))) (?!(?:\\S{1,30} ){0,4}?(?:errors?|problems?|issues?|warnings?|failures?|diagnostics|need)\\b)|\\b(?:without|non-\\w+)\\b(?! (?:errors?|problems?|issues?|warnings?)\\b)',
     // Necessities.
-    '\\b(?:must|needs? (?:to|an?)\\b|has to|have to|need:|requires?|require[ds]|should|at least one|exactly one|expect(?:ed|s)|refus(?:es|ing)|wait until|instead|can only|only (?:supports?|accepts?|allows?|one|available|works)|allowed (?:values|range))\\b|^only\\b|\\bskip\\b|^skipped\\b|\\b(?:supports|accepts) only\\b',
+    '\\b(?:must|needs? (?:to|an?)\\b|has to|have to|need:|requires?|require[ds]|should|at least one|exactly one|expect(?:ed|s)|refus(?:es|ing)|wait until|instead|can only|only (?:supports?|accepts?|allows?|one|available|works)|allowed (?:values|range))\\b|^only\\b|\\bskip\\b|^(?:skipped|if|multiple)\\b|\\b(?:supports|accepts) only\\b',
     // What is wrong.
-    '(?<!\\w)(?<!\\b(?:0|zero) )(?:terminated|deprecated|retired|obsolete|fail(?:ed|ure|s)?(?!["\']?\\s?[:=]\\s?["\']?0)|cancell?ed|aborted|interrupted|timed[ -]?out|time-?out|exceed(?:ed|s)?|(?<![:=] )(?:denied|rejected|refused|declined|blocked|forbidden|disallowed|prohibited|killed|locked)|un(?!i[tq]|der|til|less)\\w{0,20}(?:ed|[ai]ble|known)|malfunction\\w*|in(?:valid|correct|complete|compatible|active|sufficient|consistent|accessible|eligible|determinate)|im(?:possible|proper)|illegal|malformed|corrupt\\w*|broken|missing|wrong|bad|stale|expired|revoked|disabled|duplicate|ambigu\\w+|conflicts?|mismatch\\w*|overlaps?|outside|too \\w+|identical|empty|null|undefined|NaN|already(?! up)|unfortunately|sorry|retry|violat\\w+|crashed)(?!\\p{L}| success)',
-    '\\b(?:connection|session|socket|stream|channel|browser|page|server|state)(?: \\S{1,30}){0,3} (?:closed|lost|reset|shut(?:ting)? down|stopped)\\b|\\bsold out\\b|\\bout of \\w+|\\bis None\\b|\\bHTTP[ /]?[45]\\d\\d\\b|\\b[45]\\d\\d [A-Z][a-z]',
+    '(?<!\\w)(?<!\\b(?:0|zero) )(?:terminated|deprecated|retired|obsolete|lost|read-only|still(?! running)|abort(?:s|ing)?|forbid\\w*|fail(?:ed|ure|s)?(?!["\']?\\s?[:=]\\s?["\']?0)|cancell?ed|aborted|interrupted|timed[ -]?out|time-?out|exceed(?:ed|s)?|(?<![:=] )(?:denied|rejected|refused|declined|blocked|disallowed|prohibited|killed|locked)|un(?!i[tq]|der|til|less)\\w{0,20}(?:ed|[ai]ble|known)|malfunction\\w*|in(?:valid|correct|complete|compatible|active|sufficient|consistent|accessible|eligible|determinate)|im(?:possible|proper)|illegal|malformed|corrupt\\w*|broken|missing|wrong|bad|stale|expired|revoked|disabled|duplicate|ambigu\\w+|conflicts?|mismatch\\w*|overlaps?|outside|too \\w+|identical|empty|null|undefined|NaN|already(?! up)|unfortunately|sorry|retry|violat\\w+|crashed)(?!\\p{L}| success)',
+    '\\b(?:connection|session|socket|stream|channel|browser|page|server|state)(?: \\S{1,30}){0,3} (?:closed|lost|reset|shut(?:ting)? down|stopped)\\b|\\bsold out\\b|\\b(?:maximum|limit)\\b.{0,60}\\breached\\b|\\bout of \\w+|\\bis None\\b|\\bHTTP[ /]?[45]\\d\\d\\b|\\b[45]\\d\\d [A-Z][a-z]',
     '(?<!\\w)(?<!\\b(?:no|0|zero|without|of) )(?:error|exception|failure)(?![\\w.]| (?:logs?|codes?|pages?|messages?|reports?|rates?|handling)\\b|["\']?\\s?[:=]\\s?(?:0|none|null|\\[\\]))',
     '(?<!\\b(?:no|0|zero|without) )\\b(?:[1-9]\\d{0,3} (?:\\w{1,20} )?|the following |with )errors\\b|\\berrors occurred|\\b(?:multiple|several) (?:occurrences|matches)|\\bproduced no\\b|\\bfile has been modified since\\b',
     'nicht|\\bkein(?:e[mnrs]?)?\\b|\\bohne\\b|\\bungültig|verweigert|ab(?:gelehnt|gebrochen)|gesperrt|fehlgeschlagen|zeitüberschreitung|\\bleider\\b|\\bfehlt|\\bfehler\\b|erforderlich|\\bm(?:uss|üssen)\\b|\\bunbekannt|\\bnur\\b|\\bzu (?:kurz|lang|groß|klein|viele?)\\b|\\bbereits(?! aktuell)',
     "\\bn['’e] ?\\p{L}+(?: \\p{L}+)? (?:pas|plus|aucun)|\\baucune?\\b|introuvable|refusé|interdit|bloqué|impossible|délai .{0,20}dépassé|échou|échec|désolé|invalide|manquant|\\brequis|obligatoire|\\bdoi(?:t|vent)\\b|\\berreur\\b|\\bindisponible|\\binjoignable|\\bseulement\\b|\\bnécessi|\\binconnue?\\b",
-    '\\bno (?:se|es|está|existe|puede|pudo|hay|tiene|encontrad|permitid|autorizad|disponible|válid)|\\bnão\\b|\\bnon (?:è|esiste|può|trovat|consentit|autorizzat|disponibil)|\\bn(?:ingun|enhum|essun)[ao]?\\b|(?:rechazad|denegad|bloquead|cancelad|inválid|recusad|negad|rifiutat|scadut|bloccat|desconocid|desconhecid)[ao]s?\\b|agotado|\\berr?o(?:r|re|es)? (?:al|ao|nel|na|no|de)\\b|\\b(?:debe|deve)n?\\b|\\bfalt(?:an?|ou)\\b|falh|requerid|obligatori|obrigat|\\brequ(?:er|iere)\\b|(?<!\\p{L})(?:s[óo]l?o?|já|ya|già|déjà)(?!\\p{L})|\\bsin \\b|\\bsem \\b',
-    '(?<!\\p{L})(?:не|нет|нельзя|без|ні)(?!\\p{L})|невозможн|неизвестн|неверн|отклон|отказ|запрещ|превышен|ошибка|помилка|недо|отсутств|требу|обязат|уже|долж(?:ен|н)|\\bnie\\b|\\bbrak\\b|nieprawidł|bulunamadı|geçersiz|başarısız|reddedildi|\\bgerekli|\\bniet\\b|ongeldig|mislukt|geweigerd|\\bgagal\\b|\\bditolak\\b|\\btidak\\b|không |thất bại|\\bnu (?:e|este|se|poate|a fost|există)\\b|\\btrebuie\\b|فشل|خطأ|غير \\p{L}+|تعذر|विफल|त्रुटि|अमान्य|नहीं|ล้มเหลว|ไม่',
-    '需要|仅|已存在|未(?!来)|不(?!同|断|错|过)|[没沒]有|找不到|[无無](?!限|线)|拒[绝否絕]|失[败敗]|错误|錯誤|超[时過过出限]|[太过過][大长長多]|为空|缺少|禁止|取消|必[须須需]|ません|ない(?:ため|で)|必[須要]|エラー|不[正足明]|タイムアウト|中止|없|거부|실패|않|못[했합]|불가|초과|오류|취소|필요|필수|잘못|아닙',
-    '^(?:please|provide|specify|give|use|pass|set|supply|enter|choose|select|call|try|bitte|veuillez|por favor) |请|ください|세요|십시오',
+    '\\bnon\\b|\\bno (?:se|es|está|existe|puede|pudo|hay|tiene|encontrad|permitid|autorizad|disponible|válid)|\\bnão\\b|\\bn(?:ingun|enhum|essun)[ao]?\\b|(?:rechazad|denegad|bloquead|cancelad|inválid|recusad|negad|rifiutat|scadut|bloccat|desconocid|desconhecid)[ao]s?\\b|agotado|\\berr?o(?:r|re|es)? (?:al|ao|nel|na|no|de)\\b|\\b(?:debe|deve)n?\\b|\\bfalt(?:an?|ou)\\b|falh|requerid|obligatori|obrigat|\\brequ(?:er|iere)\\b|(?<!\\p{L})(?:s[óo]l?o?|já|ya|già|déjà)(?!\\p{L})|\\bsin \\b|\\bsem \\b',
+    '(?<!\\p{L})(?:не|нет|нельзя|без|ні)(?!\\p{L})|невозможн|неизвестн|неверн|отклон|отказ|запрещ|превышен|ошибка|помилка|недо|отсутств|требу|необходим|пуст|обязат|уже|долж(?:ен|н)|\\bnie\\b|\\bbrak\\b|nieprawidł|bulunamadı|geçersiz|başarısız|reddedildi|\\bgerekli|\\bniet\\b|ongeldig|mislukt|geweigerd|\\bgagal\\b|\\bditolak\\b|\\btidak\\b|không |thất bại|\\bnu (?:e|este|se|poate|a fost|există)\\b|\\btrebuie\\b|فشل|خطأ|غير \\p{L}+|تعذر|विफल|त्रुटि|अमान्य|नहीं|ล้มเหลว|ไม่',
+    '需要|仅|已存在|未(?!来)|不(?!同|断|错|过)|[没沒]有|找不到|[无無](?!限|线)|拒[绝否絕]|失[败敗]|错误|錯誤|超[时過过出限]|[太过過][大长長多]|为空|缺少|禁止|取消|必[须須需]|ません|(?<!問題)ない|必[須要]|エラー|不[正足明]|タイムアウト|中止|없|거부|실패|않|못[했합]|야 [합하해]|불가|초과|오류|취소|필요|필수|잘못|아닙',
+    '^(?:please|provide|specify|give|use|pass|supply|enter|choose|select|try|bitte|veuillez|por favor) |请|ください|세요|십시오',
     '⛔|❌|✗|✘|🚫|<faultcode>|\\[Errno -?\\d',
   ].join('|'),
   'giu',
 )
+/** What follows takes back what precedes. */
+export const BUT = /\b(?:but|however|although|aber|mais|pero|mas)\b/i
 /** What the caller is told to do, after a sentence that does not say what was done. */
 export const ADVICE =
   /[.;:,—–-] (?:please|check|make sure|ensure|use|try|run|call|provide|specify|set|add|install|did you mean)\b/i
@@ -197,10 +199,10 @@ export const PROSE = /^\p{L}{2,}(?: [\p{L}'’-]{1,30}){2,}|^[\u3040-\u9fff\uac0
 export const ASKS_FOR =
   /list|get|read|show|view|query|queries|check|discover|inspect|describe|find|search|fetch/i
 export const EMPTY_LIST =
-  /^\W{0,3}(?:found |there (?:are|were) )?(?:no|0) (?:[^\s.,;:]{1,40} ){0,4}?[\w-]{1,40}(?<![sui])s\b(?= (?:were |are |was )?(?:found|available|exist|match|yet|in|for|to|with|on|at|from|that|have|has)|[.!:](?: |$)|\W{0,2}$)/i
+  /^[^\p{L}\d⛔❌✗✘🚫]{0,3}(?:found |there (?:are|were) )?(?:no|0) (?:[^\s.,;:]{1,40} ){0,4}?[\w-]{1,40}(?<![sui])s\b(?= (?:were |are |was )?(?:found|available|exist|match|yet|in|for|to|with|on|at|from|that|have|has)|[.!:](?: |$)|\W{0,2}$)/iu
 /** What happened, in a sentence. */
 export const DONE =
-  /(?<=^\W{0,4})[A-Z]?[a-z]{2,20}ed\b(?! (?:no|not|none|null|nothing|without|invalid|un\w+|an? (?:in|un)\w+)\b| (?:[^\s.]{1,40} ){0,3}(?:is|was|are|were|has|does|did|could|must|should)\b)|(?<=\b(?:is|was|were|been|now) )[a-z]{2,20}ed\b|(?:[a-z]{2,20}ed|\p{L}{2,20}(?:ée?|ado|ada|ido|ida)s?)(?=[.!]?$)|\b(?:success(?:ful(?:ly)?)?|succeeded|updated|created|written|wrote|saved|edited|applied|replaced|inserted|appended|deleted|removed|moved|renamed|modified|changed|done|added|patched|overwritten|ok|completed?|sent|noted|answered|approved|started|opened|stored|changes were made|passed)\b|^@@|^[+-]{3} |^\s*\d{1,6}(?:\t|→|:| \|)|erfolgreich|aktualisiert|gespeichert|succès|enregistré|correctamente|guardado|sucesso|salvo|успешно|сохран|成功|完成|已[更保创写删添发修]|保存しました|更新しました|作成しました|완료|성공|저장/iu
+  /(?<=^\W{0,4})(?!received|detected)[a-z]{2,20}ed\b(?! (?:no|not|none|null|nothing|without|empty|invalid|un\w+|an? (?:in|un)\w+)\b| (?:[^\s.]{1,40} ){0,6}(?:is|was|are|were|has|does|did|could|must|should)\b)|(?<=\b(?:is|was|were|been|now) )[a-z]{2,20}ed\b|(?<!\bbe(?:ing)? )\b(?!detected)(?:[a-z]{2,20}ed|\p{L}{2,20}(?:ée?|ado|ada|ido|ida)s?)(?=[.!]?$)|\b(?:success(?:ful(?:ly)?)?|succeeded|updated|created|written|wrote|saved|edited|applied|replaced|inserted|appended|deleted|removed|moved|renamed|modified|changed|done|added|patched|overwritten|ok|completed?|sent|noted|answered|approved|started|opened|stored|changes were made|passed)\b|^@@|^[+-]{3} |^\s*\d{1,6}(?:\t|→|:| \|)|erfolgreich|aktualisiert|gespeichert|succès|enregistré|correctamente|guardado|sucesso|salvo|успешно|сохран|成功|完成|已[更保创写删添发修]|保存しました|更新しました|作成しました|완료|성공|저장/iu
 
 /** A page other than the requested one. */
 export const NO_PAGE =

@@ -91,6 +91,7 @@ function kindOfTool(toolName: string, input: Json, names: ToolNames): Kind {
   const verbs = toolName
     .toLowerCase()
     .split(/[^a-z]+/)
+    .filter((word) => !word.endsWith('ed'))
     .map((word) => word.replace(/(?:el|y)$/, '').slice(0, 5))
   const does = wording.FETCH_TOOL.test(toolName) ? 'fetch' : 'other'
   return { does, verbs, asks: wording.ASKS_FOR.test(toolName) }
@@ -300,7 +301,7 @@ function ofText(given: string, kind: Kind): Outcome {
   // A heading such as "### Result", or the title of a page, may precede the message.
   const title = does === 'fetch' ? wording.PAGE_TITLE : /^#{2,4} /
   const opening = first.find((line) => !title.test(line)) ?? ''
-  if (isShown && wording.NO_MATCH.test(opening)) return 'ok'
+  if (isShown && (wording.NO_MATCH.test(opening) || wording.EMPTY_LIST.test(opening))) return 'ok'
   const code =
     does === 'show' && kind.command === undefined ? undefined : exitCode(first, last, does !== 'run')
   if (code !== undefined) return code === 0 ? 'ok' : 'failed'
@@ -312,6 +313,8 @@ function ofText(given: string, kind: Kind): Outcome {
   if (isRemark && verdict(opening, kind) === 'failed') return 'failed'
   const isShort = whole && last.length <= MESSAGE_LINES && text.length <= MAX_SENTENCE
   const told = verdict(opening, kind)
+  // A sentence that says neither shows no outcome.
+  const saysNothing = isShort && told === undefined && wording.PROSE.test(opening) && !/\d|: /.test(opening)
   switch (does) {
     case 'show':
     case 'fetch':
@@ -319,7 +322,8 @@ function ofText(given: string, kind: Kind): Outcome {
       if (isShort && told === 'failed' && mayBeTold(opening, last, kind)) return 'failed'
       if (does === 'show') return last.length <= 3 && last.every(isProgramError) ? 'failed' : 'ok'
       if (kind.command !== undefined && wording.NO_CONNECTION.test(last.at(-1) ?? '')) return 'failed'
-      return text.length <= MAX_ERROR_PAGE && wording.NO_PAGE.test(first[0] ?? '') ? 'failed' : 'ok'
+      if (text.length <= MAX_ERROR_PAGE && wording.NO_PAGE.test(first[0] ?? '')) return 'failed'
+      return kind.command === undefined && saysNothing ? 'unknown' : 'ok'
     case 'change':
       return ofReport(
         [...first.slice(0, text.length > MAX_ERROR_PAGE ? 1 : REPORT_START), ...last.slice(-REPORT_END)],
@@ -328,18 +332,16 @@ function ofText(given: string, kind: Kind): Outcome {
     case 'run':
       // One line, or a remark in brackets, may be the client's.
       if (
-        (isShort && last.length === 1 && !wording.PRINTS.test(kind.command ?? '')) ||
+        (isShort && (last.length === 1 || kind.command === '') && !wording.PRINTS.test(kind.command ?? '')) ||
         /^(?:\[[^\]]*\]?$|[❌⛔])/.test(opening)
       ) {
         if (told === 'failed') return 'failed'
       }
       return ofPrinted(first, last, kind)
     case 'other':
-      if (text.length <= MAX_REFUSAL && told === 'failed') return 'failed'
-      // A sentence that says neither shows no outcome, unless it is what the call asked for.
-      return isShort && told === undefined && kind.asks !== true && wording.PROSE.test(opening)
-        ? 'unknown'
-        : 'ok'
+      if (text.length <= (opening.length <= 200 ? MAX_ERROR_PAGE : MAX_REFUSAL) && told === 'failed')
+        return 'failed'
+      return saysNothing ? 'unknown' : 'ok'
   }
 }
 
@@ -400,6 +402,8 @@ function verdict(line: string, { verbs = [], asks = false }: Kind): Outcome | un
   ).find(([word]) => verbs.some((verb) => verb.length > 2 && word.toLowerCase().startsWith(verb)))?.index
   const done = Math.min(own ?? said.length, wording.DONE.exec(said)?.index ?? said.length)
   const fails = said.search(wording.FAILS)
+  const but = said.search(wording.BUT)
+  if (but >= 0 && said.slice(but).search(wording.FAILS) >= 0) return 'failed'
   if (fails >= 0 && fails <= done && fails !== own) return 'failed'
   if (done < said.length) return 'ok'
   return wording.ADVICE.test(line) ? 'failed' : undefined
