@@ -48,20 +48,8 @@ export const SUCCESSES = [
   ...['erfolg', 'sucesso', 'exito', 'éxito', 'succès', 'successo'],
 ]
 /** Fields with an error or a list of errors. */
-export const ERRORS = [
-  ...[
-    'error',
-    'errors',
-    'err',
-    'errormessage',
-    'errormessages',
-    'errormsg',
-    'exception',
-    'fault',
-    'faultstring',
-  ],
-  ...['functionerror'],
-]
+export const ERRORS =
+  /^(?:error|errors|err|errormessages?|errormsg|exception|fault|faultstring|functionerror)$/
 /** Fields with a code that is 0 or absent if there was no error. */
 export const ERROR_CODES = ['errcode', 'errorcode', 'numfailedtests']
 /** Names that end in "id" but identify no stored thing. */
@@ -106,8 +94,6 @@ export const CLEARED =
 export const NO_OUTPUT =
   /^[([<]?(?:tool did not return anything|no (?:output|matches(?: found)?|files? found|results?(?: found)?|content|stdout)|(?:bash|command|tool|shell)[\w ]{0,30}(?:with no output|no output|successfully)|empty(?: \w{1,20})?|your command ran successfully and did not produce any output|(?:keine (?:ausgabe|treffer))|aucune? (?:sortie|résultat)|sin (?:salida|resultados)|没有输出|无输出|出力なし)\.?[)\]>]?\.?$/i
 export const SAYS_OK = /success/i
-/** A search that found nothing. */
-export const NO_MATCH = /^(?:found )?(?:no|0) (?:\S{1,30} ){0,3}?(?:match|result|file|item|entr)/i
 /** Lines of a client above the output of a call. */
 export const HEADER =
   /^(?:[^\n]{0,300}\n){1,8}?\s{0,40}(?:Command |Initial )?(?:Output|output so far):?[ \t]{0,40}(?:\n|$)/
@@ -137,8 +123,7 @@ const beginning = (...wordings: readonly string[]): RegExp =>
 
 /** The first words of a remark of the client about the call. */
 export const CLIENT = beginning(
-  '(?:(?:the|this|your|mcp|proposed|pretooluse|posttooluse) ){0,3}(?:user|tool|command|operation|permission|request|access|call|action|script|execution|approval|agent|hook|edit|patch|file|path|model|session|process|string)s?\\b',
-  '(?:timed? ?out|cancell?ed|aborted|interrupted|rejected|blocked|denied|declined|skipped|refused|failed)\\b',
+  '(?:(?:the|this|your|mcp) ){0,2}(?:user|permission|tool|command|operation|request|call|file|hook|model|agent)s?\\b|[\\w ]{0,12}(?:timed? ?out|cancell?ed|interrupted|rejected|blocked|denied)\\b',
 )
 
 /** The first line of a report of failure. */
@@ -185,7 +170,7 @@ export const FAILS = new RegExp(
     '^(?:please|provide|specify|give|use|pass|supply|enter|choose|select|try|bitte|veuillez|por favor) |请|ください|세요|십시오',
     '⛔|❌|✗|✘|🚫|<faultcode>|\\[Errno -?\\d',
   ].join('|'),
-  'giu',
+  'iu',
 )
 /** What follows takes back what precedes. */
 export const BUT = /\b(?:but|however|although|aber|mais|pero|mas)\b/i
@@ -232,10 +217,7 @@ export const COMMAND_FAILED = new RegExp(
   'u',
 )
 /** The last line of a program that could not do something. */
-export const UNABLE = /^(?:cannot|could not|couldn['’]t|unable to|failed to)\b|\bfailed[!.]?$/i
-/** Lines that look like a failure of the command but report none. */
-export const HARMLESS =
-  /dependency resolver does not currently take into account|^checking \S|\bexpected failures?=|\b0 (?:errors?|failures?|failed)\b(?!.{0,80}\b[1-9]\d* (?:failed|failures?|errors?))/i
+export const UNABLE = /^(?:cannot|could not|couldn['’]t|unable to|failed to)\b|\bfailed(?:[!.]?$|: )/i
 /** A nonzero count of failures. */
 export const FAILED_COUNT =
   /(?<![\w.,/=-])(?!0\b)\d{1,6} (?:tests? |specs? |suites? |examples?, ?)?(?:failed|failures?|failing|errors?|errored|Fehler)\b(?![./])|\bfound (?!0\b)\d{1,6} (?:errors?|problems?|issues?)|✖ (?!0\b)\d{1,6} problems?|\b(?:fail(?:ed|ures?)?|errors?)[:=] {0,6}(?!0\b)\d{1,6}\b(?!\.)|^(?!0\b)\d{1,6} issues:|^[#ℹ] fail (?!0\b)\d/i
@@ -251,25 +233,16 @@ export const UNFINISHED =
 /** `bash: line 3: …`, in any language. */
 export const SHELL_ERROR =
   /^fish: |^(?:\S{0,200}\/)?(?:(?:ba|z|da|k)?sh|\(eval\)|[\w.-]{1,80}\.sh): ?(?:\w{2,10}: )?[^\d:：]{0,14}\d{1,6}[^\d:：]{0,14}(?:: |：)/
-/** The last line of a program that found no server or no page. */
-export const NO_CONNECTION = /[|\]]:\d{1,5}.{0,20}(?:\.\.\.|…) [^:：]{1,30}[:：]|\bERROR [45]\d\d\b/
 /** Messages of programs: `cat: a.txt: No such file or directory`. */
 export const PROGRAM_ERROR = new RegExp(
   `(?:^|[:：]|\\s)(?:${[
     'No such file or directory|command not found|not found(?! (?:in|on|among|within) the\\b)|Permission denied|Is a directory|Not a directory|File exists|No such file',
     'Operation not permitted|Connection (?:refused|reset|timed out)|No space left on device|Device or resource busy|cannot open|Could not resolve',
     'is not recognized as (?:an internal or external command|the name of)|cannot find the (?:path|file)|Access is denied|not a git repository|No module named \\S+|cannot (?:remove|find|access|stat)\\b|unknown host|must be (?:root|superuser)|undefined (?:method|function|variable)',
-    'Datei oder Verzeichnis nicht gefunden|(?:Kommando|Befehl) nicht gefunden|konnte nicht gefunden werden|Keine Berechtigung|Zugriff verweigert',
-    'Aucun fichier ou dossier de ce (?:type|nom)|commande introuvable|pas reconnu en tant que|Permission non accordée|Accès refusé',
-    'No existe el (?:fichero|archivo) o el directorio|No existe el archivo|orden no encontrada|Permiso denegado',
-    'Arquivo ou diretório (?:inexistente|não encontrado)|Ficheiro ou directoria inexistente|comando não encontrado|Permissão (?:negada|recusada)',
-    'File o directory non esistente|comando non trovato|Permesso negato',
-    'Нет такого файла или каталога|команда не найдена|Отказано в доступе',
-    'Nie ma takiego pliku ani katalogu|nie znaleziono polecenia|Brak dostępu|Böyle bir dosya ya da dizin yok|komut bulunamadı|Erişim engellendi',
-    'Bestand of map bestaat niet|opdracht niet gevonden|Toegang geweigerd|Filen eller katalogen finns inte|kommandot finns inte',
-    '没有那个文件或目录|未找到命令|找不到命令|权限不够|拒绝访问|系统找不到|没有該檔案或目錄|沒有此一檔案或目錄|拒絕不符權限的操作',
-    'そのようなファイルやディレクトリはありません|コマンドが見つかりません|許可がありません|アクセスが拒否されました',
-    '그런 파일이나 디렉터리가 없습니다|명령어를 찾을 수 (?:없음|없습니다)|명령을 찾을 수 없습니다|허가 거부',
+    'Datei oder Verzeichnis nicht gefunden|(?:Kommando|Befehl) nicht gefunden|konnte nicht gefunden werden|Keine Berechtigung|Zugriff verweigert|Aucun fichier ou dossier de ce (?:type|nom)|commande introuvable|pas reconnu en tant que|Permission non accordée|Accès refusé',
+    'No existe el (?:fichero|archivo) o el directorio|No existe el archivo|orden no encontrada|Permiso denegado|Arquivo ou diretório (?:inexistente|não encontrado)|Ficheiro ou directoria inexistente|comando não encontrado|Permissão (?:negada|recusada)|File o directory non esistente|comando non trovato|Permesso negato',
+    'Нет такого файла или каталога|команда не найдена|Отказано в доступе|Nie ma takiego pliku ani katalogu|nie znaleziono polecenia|Brak dostępu|Böyle bir dosya ya da dizin yok|komut bulunamadı|Erişim engellendi|Bestand of map bestaat niet|opdracht niet gevonden|Toegang geweigerd|Filen eller katalogen finns inte|kommandot finns inte',
+    '没有那个文件或目录|未找到命令|找不到命令|权限不够|拒绝访问|系统找不到|没有該檔案或目錄|沒有此一檔案或目錄|拒絕不符權限的操作|そのようなファイルやディレクトリはありません|コマンドが見つかりません|許可がありません|アクセスが拒否されました|그런 파일이나 디렉터리가 없습니다|명령어를 찾을 수 (?:없음|없습니다)|명령을 찾을 수 없습니다|허가 거부',
   ].join('|')})`,
   'i',
 )

@@ -217,7 +217,7 @@ function statedIn(fields: Fields): Outcome | undefined {
   const success = found(wording.SUCCESSES)
   if (success === false || success === 0 || success === 'false') return 'failed'
   if (success === true || success === 1 || success === 'true') return 'ok'
-  if (wording.ERRORS.some((name) => isTold(fields.get(name)))) return 'failed'
+  for (const [name, field] of fields) if (wording.ERRORS.test(name) && isTold(field)) return 'failed'
   if (wording.ERROR_CODES.some((name) => isErrorCode(fields.get(name)))) return 'failed'
   if (Number(fields.get('failed')) > 0 && fields.has('passed')) return 'failed'
   return isStored(fields) ? undefined : ofStatus(fields, found(wording.STATUSES))
@@ -276,14 +276,15 @@ const MAX_REFUSAL = 600
 const CUT_LINES = 10
 
 function ofText(given: string, kind: Kind): Outcome {
-  const { does } = kind
+  const { does, command } = kind
+  const quotes = kind.quotes === true
   // Some logs repeat the change above its report.
   const text = does === 'change' ? withoutDiff(given) : given
   const whole = text.length <= HEAD_UNITS + TAIL_UNITS
   const head = whole ? text : headOf(text, HEAD_UNITS)
   if (whole && (head.trim() === '' || wording.CLEARED.test(head.trim()))) return 'unknown'
   // The content of a file, the most common result.
-  if (does === 'show' && kind.command === undefined && text.length > MAX_MESSAGE) return 'ok'
+  if (does === 'show' && command === undefined && text.length > MAX_MESSAGE) return 'ok'
   const fenced = text.length <= MAX_DATA ? wording.FENCED.exec(text)?.[1] : undefined
   if (fenced !== undefined) return ofText(fenced, kind)
   if (wording.ERROR_ELEMENT.test(head)) return 'failed'
@@ -301,9 +302,8 @@ function ofText(given: string, kind: Kind): Outcome {
   // A heading such as "### Result", or the title of a page, may precede the message.
   const title = does === 'fetch' ? wording.PAGE_TITLE : /^#{2,4} /
   const opening = first.find((line) => !title.test(line)) ?? ''
-  if (isShown && (wording.NO_MATCH.test(opening) || wording.EMPTY_LIST.test(opening))) return 'ok'
-  const code =
-    does === 'show' && kind.command === undefined ? undefined : exitCode(first, last, does !== 'run')
+  if (isShown && wording.EMPTY_LIST.test(opening)) return 'ok'
+  const code = does === 'show' && command === undefined ? undefined : exitCode(first, last, does !== 'run')
   if (code !== undefined) return code === 0 ? 'ok' : 'failed'
   if (!isShown && [opening, last.at(-1) ?? ''].some((line) => wording.RUNNING.test(line))) return 'unknown'
   const isMessage = !isShown || text.length <= MAX_MESSAGE
@@ -319,11 +319,17 @@ function ofText(given: string, kind: Kind): Outcome {
     case 'show':
     case 'fetch':
       if (last.length <= 3 && last.some((line) => isOfProgram(line, kind))) return 'failed'
-      if (isShort && told === 'failed' && mayBeTold(opening, last, kind)) return 'failed'
+      // Of a tool that quotes others only one line without a speaker is its own.
+      if (
+        isShort &&
+        told === 'failed' &&
+        (!quotes || (command === undefined && last.length === 1 && !/^(?:I|we)\b/i.test(opening)))
+      )
+        return 'failed'
+      if (does === 'fetch' && command !== undefined && wording.UNABLE.test(last.at(-1) ?? '')) return 'failed'
       if (does === 'show') return last.length <= 3 && last.every(isProgramError) ? 'failed' : 'ok'
-      if (kind.command !== undefined && wording.NO_CONNECTION.test(last.at(-1) ?? '')) return 'failed'
       if (text.length <= MAX_ERROR_PAGE && wording.NO_PAGE.test(first[0] ?? '')) return 'failed'
-      return kind.command === undefined && saysNothing ? 'unknown' : 'ok'
+      return command === undefined && saysNothing ? 'unknown' : 'ok'
     case 'change':
       return ofReport(
         [...first.slice(0, text.length > MAX_ERROR_PAGE ? 1 : REPORT_START), ...last.slice(-REPORT_END)],
@@ -332,7 +338,7 @@ function ofText(given: string, kind: Kind): Outcome {
     case 'run':
       // One line, or a remark in brackets, may be the client's.
       if (
-        (isShort && (last.length === 1 || kind.command === '') && !wording.PRINTS.test(kind.command ?? '')) ||
+        (isShort && (last.length === 1 || command === '') && !wording.PRINTS.test(command ?? '')) ||
         /^(?:\[[^\]]*\]?$|[❌⛔])/.test(opening)
       ) {
         if (told === 'failed') return 'failed'
@@ -343,11 +349,6 @@ function ofText(given: string, kind: Kind): Outcome {
         return 'failed'
       return saysNothing ? 'unknown' : 'ok'
   }
-}
-
-/** Returns whether what is shown may be a message: of a tool that quotes others, only one line without a speaker. */
-function mayBeTold(opening: string, last: readonly string[], { command, quotes }: Kind): boolean {
-  return quotes !== true || (command === undefined && last.length === 1 && !/^(?:I|we)\b/i.test(opening))
 }
 
 function withoutDiff(text: string): string {
@@ -417,9 +418,7 @@ function ofPrinted(first: readonly string[], last: readonly string[], kind: Kind
   const { command = '' } = kind
   const passed = last.findLastIndex((line) => wording.PASSED.test(line) && !countsFailures(line))
   const counted = last.findLastIndex(countsFailures)
-  const worded = last.findLastIndex(
-    (line) => wording.COMMAND_FAILED.test(line) && !wording.HARMLESS.test(line),
-  )
+  const worded = last.findLastIndex((line) => wording.COMMAND_FAILED.test(line))
   if (passed >= 0)
     return worded > passed || (counted >= 0 && counted > passed - REPORT_LINES) ? 'failed' : 'ok'
   if (worded >= 0 || counted >= 0 || wording.HEADING.test(first[0] ?? '')) return 'failed'
@@ -498,12 +497,7 @@ function exitCode(first: readonly string[], last: readonly string[], isShown: bo
     if ((isShown || line.length > 120) && !wording.EXIT_ONLY.test(line)) continue
     return Number(code)
   }
-  // gemini-cli prints all streams, then the exit status.
-  const report = isShown ? last : []
-  const code = report
-    .map((line) => /^Exit Code: (\d{1,5})$/.exec(line)?.[1])
-    .find((found) => found !== undefined)
-  return code !== undefined && /^Command: /.test(first[0] ?? '') ? Number(code) : undefined
+  return undefined
 }
 
 /** Returns whether a line is an error message of a program: its name, its subject, and a known error. */
