@@ -234,7 +234,11 @@ function ofStatus(fields: Fields, status: Json | undefined): Outcome | undefined
   const isFailure = typeof code === 'number' && code !== 0 && (code < 200 || code >= 300)
   const isNamed = typeof code === 'string' && /^[A-Z_]{4,60}$/.test(code) && fields.size <= 3
   if (isTold && (isFailure || isNamed)) return 'failed'
-  return fields.size === 1 && typeof fields.get('detail') === 'string' ? 'failed' : undefined
+  // An exception as JavaScript serializes it, or what a web framework answers to wrong arguments.
+  if (/(?:Error|Exception)$/.test(String(fields.get('name')))) return 'failed'
+  const detail = fields.size === 1 ? fields.get('detail') : undefined
+  const isDetail = typeof detail === 'string' || (Array.isArray(detail) && isObject(detail[0] as Json))
+  return isDetail ? 'failed' : undefined
 }
 
 function isErrorCode(code: Json | undefined): boolean {
@@ -382,7 +386,7 @@ function ofReport(lines: readonly string[], kind: Kind): Outcome {
     const found = isProgramError(line) ? 'failed' : verdict(line, kind)
     if (found !== undefined) return found
   }
-  return /^found (?!1\b)\d/i.test(lines[0] ?? '') ? 'failed' : 'unknown'
+  return /^(?:found (?!1\b)\d|\d+ occurrences)/i.test(lines[0] ?? '') ? 'failed' : 'unknown'
 }
 
 /** The end of a sentence, and what it quotes. */
@@ -393,7 +397,7 @@ const QUOTED =
 /** What the first sentence of a line says happened to the call: what it says first. Neither quotations nor the call's own verb fail. */
 function verdict(line: string, { verbs = [], asks = false }: Kind): Outcome | undefined {
   // An entry of a list or of a log, a path or data is not a message.
-  if (/^(?:(?:#\d+|\d+[.)])\s|[-*•] |\d{4}-\d\d|\{|\S{0,300}[/\\]\S{0,300}(?:[:-]\d|$))/.test(line))
+  if (/^(?:(?:#\d+|\d+[.)])\s|[-*•] |\d{4}-\d\d|\{|# |\/\/|\S{0,300}[/\\]\S{0,300}(?:[:-]\d|$))/.test(line))
     return undefined
   const spaced = /^\w{1,80}$/.test(line) ? line.replaceAll('_', ' ') : line
   const said = (SENTENCE.exec(spaced)?.[0] ?? spaced).replaceAll(QUOTED, '""')
@@ -420,7 +424,7 @@ function ofPrinted(first: readonly string[], last: readonly string[], kind: Kind
   const counted = last.findLastIndex(countsFailures)
   const worded = last.findLastIndex((line) => wording.COMMAND_FAILED.test(line))
   if (passed >= 0)
-    return worded > passed || (counted >= 0 && counted > passed - REPORT_LINES) ? 'failed' : 'ok'
+    return worded >= passed || (counted >= 0 && counted > passed - REPORT_LINES) ? 'failed' : 'ok'
   if (worded >= 0 || counted >= 0 || wording.HEADING.test(first[0] ?? '')) return 'failed'
   if (last.length <= 5 && [first[0], last.at(-1)].some((line) => isOfProgram(line ?? '', kind)))
     return 'failed'
