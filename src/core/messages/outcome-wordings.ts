@@ -93,7 +93,6 @@ export const CLEARED =
   /^(?:\[[^\]\n]{0,80}(?:cleared|truncated|omitted|removed|elided|pruned|no result)[^\]\n]{0,80}\]|<persisted-output>[\s\S]{0,12000})$/i
 export const NO_OUTPUT =
   /^[([<]?(?:tool did not return anything|no (?:output|matches(?: found)?|files? found|results?(?: found)?|content|stdout)|(?:bash|command|tool|shell)[\w ]{0,30}(?:with no output|no output|successfully)|empty(?: \w{1,20})?|your command ran successfully and did not produce any output|(?:keine (?:ausgabe|treffer))|aucune? (?:sortie|résultat)|sin (?:salida|resultados)|没有输出|无输出|出力なし)\.?[)\]>]?\.?$/i
-export const SAYS_OK = /success/i
 /** Lines of a client above the output of a call. */
 export const HEADER =
   /^(?:[^\n]{0,300}\n){1,8}?\s{0,40}(?:Command |Initial )?(?:Output|output so far):?[ \t]{0,40}(?:\n|$)/

@@ -268,14 +268,9 @@ const LINE_UNITS = 400
 const MAX_MESSAGE = 4_000
 /** A longer page that begins with an error is about errors. */
 const MAX_ERROR_PAGE = 2_500
-/** The lines at both ends of an editor's report that say what happened. */
-const REPORT_START = 4
-const REPORT_END = 2
 /** A message of a tool, rather than an answer: its lines and units. */
 const MESSAGE_LINES = 3
 const MAX_SENTENCE = 400
-/** A longer text from a service is an answer, not a refusal. */
-const MAX_REFUSAL = 600
 /** Fewer lines are probably the whole output of a command that ends in `| head`. */
 const CUT_LINES = 10
 
@@ -299,8 +294,7 @@ function ofText(given: string, kind: Kind): Outcome {
   const data = does === 'show' && !wording.ENVELOPE.test(text.slice(-60)) ? undefined : dataIn(text)
   if (data !== undefined) return ofData(data, kind, 1)
   const isShown = does === 'show' || does === 'fetch'
-  if (whole && wording.NO_OUTPUT.test(head.trim()))
-    return isShown || wording.SAYS_OK.test(head) ? 'ok' : 'unknown'
+  if (whole && wording.NO_OUTPUT.test(head.trim())) return isShown || /success/i.test(head) ? 'ok' : 'unknown'
   const first = filledLines(head, FIRST_LINES)
   const last = lastLines(whole ? head : tailOf(text, TAIL_UNITS))
   // A heading such as "### Result", or the title of a page, may precede the message.
@@ -335,10 +329,8 @@ function ofText(given: string, kind: Kind): Outcome {
       if (text.length <= MAX_ERROR_PAGE && wording.NO_PAGE.test(first[0] ?? '')) return 'failed'
       return command === undefined && saysNothing ? 'unknown' : 'ok'
     case 'change':
-      return ofReport(
-        [...first.slice(0, text.length > MAX_ERROR_PAGE ? 1 : REPORT_START), ...last.slice(-REPORT_END)],
-        kind,
-      )
+      // The changed text may follow in full.
+      return ofReport([...first.slice(0, text.length > MAX_ERROR_PAGE ? 1 : 4), ...last.slice(-2)], kind)
     case 'run':
       // One line, or a remark in brackets, may be the client's.
       if (
@@ -349,8 +341,7 @@ function ofText(given: string, kind: Kind): Outcome {
       }
       return ofPrinted(first, last, kind)
     case 'other':
-      if (text.length <= (opening.length <= 200 ? MAX_ERROR_PAGE : MAX_REFUSAL) && told === 'failed')
-        return 'failed'
+      if (text.length <= MAX_ERROR_PAGE && told === 'failed') return 'failed'
       return saysNothing ? 'unknown' : 'ok'
   }
 }
