@@ -91,7 +91,7 @@ function kindOfTool(toolName: string, input: Json, names: ToolNames): Kind {
   const verbs = toolName
     .toLowerCase()
     .split(/[^a-z]+/)
-    .filter((word) => !word.endsWith('ed'))
+    .filter((word) => !/^require|ed$/.test(word))
     .map((word) => word.replace(/(?:el|y)$/, '').slice(0, 5))
   const does = wording.FETCH_TOOL.test(toolName) ? 'fetch' : 'other'
   return { does, verbs, asks: wording.ASKS_FOR.test(toolName) }
@@ -390,7 +390,7 @@ function verdict(line: string, { verbs = [], asks = false }: Kind): Outcome | un
   // An entry of a list or of a log, a path or data is not a message.
   if (/^(?:(?:#\d+|\d+[.)])\s|[-*•] |\d{4}-\d\d|\{|# |\/\/|\S{0,300}[/\\]\S{0,300}(?:[:-]\d|$))/.test(line))
     return undefined
-  const spaced = /^\w{1,80}$/.test(line) ? line.replaceAll('_', ' ') : line
+  const spaced = /^(?:\w{1,80}$|[A-Z]\w{1,80}_[A-Z\d]{1,40}:)/.test(line) ? line.replaceAll('_', ' ') : line
   const said = (SENTENCE.exec(spaced)?.[0] ?? spaced).replaceAll(QUOTED, '""')
   if (asks && wording.EMPTY_LIST.test(said)) return 'ok'
   const own = Array.from(
