@@ -287,6 +287,23 @@ describe('the outcome of a call without an error flag', () => {
     // The tool does what its name says.
     ['ok', { toolName: 'cancel_order', input: {} }, 'Order W1 was cancelled.'],
     ['failed', { toolName: 'cancel_order', input: {} }, 'Order W1 was not found.'],
+    ['ok', { toolName: 'cancel_subscription', input: {} }, 'Subscription S1 cancelled; no further charges.'],
+    [
+      'failed',
+      { toolName: 'exchange_delivered_items', input: {} },
+      'Non-delivered order cannot be exchanged',
+    ],
+    // A list may be empty; one thing that is asked for may be missing.
+    ['ok', { toolName: 'list_clusters', input: {} }, 'No clusters found.'],
+    ['failed', { toolName: 'get_html', input: {} }, 'No element found for selector: #a'],
+    ['failed', { toolName: 'delete_credentials', input: {} }, 'No credentials found for a'],
+    // What follows "but" counts, and advice follows what was not done.
+    ['failed', ANY, 'Value changed in memory but could not be saved to disk'],
+    ['failed', ANY, 'The data looks like base64. Provide the raw file contents.'],
+    ['failed', ANY, 'Either a toolkit or a database must be given'],
+    ['unknown', ANY, 'Voice set to calm.'],
+    ['failed', ANY, '{"name": "ZodError", "issues": [{"path": ["a"]}]}'],
+    ['failed', ANY, '{"detail": [{"loc": ["body", "name"], "msg": "Field required"}]}'],
     // Another agent answers in prose.
     ['ok', { toolName: 'task', input: { prompt: 'x' } }, 'I could not find any failing test.'],
     ['failed', { toolName: 'task', input: { prompt: 'x' } }, 'The tool call was rejected by the user.'],

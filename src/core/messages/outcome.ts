@@ -57,6 +57,8 @@ type Kind = {
   readonly quotes?: boolean
   /** The beginnings of the words in the tool's name: `cancel_order` reports that an order was cancelled. */
   readonly verbs?: readonly string[]
+  /** Whether the call asks for a list, which may be empty. */
+  readonly asks?: boolean
 }
 
 function kindOf({ toolName = '', input = null }: CalledTool, names: ToolNames): Kind {
@@ -78,7 +80,7 @@ function kindOfTool(toolName: string, input: Json, names: ToolNames): Kind {
     const command = withoutPrelude(given)
     if (wording.FETCH_COMMAND.test(command)) return { does: 'fetch', command }
     const quotes = wording.SHOW_COMMAND.test(command)
-    return { does: quotes ? 'show' : 'run', command, quotes }
+    return { does: quotes ? 'show' : 'run', command, quotes, asks: true }
   }
   if (effect === 'read' || isListingTool(toolName)) return { does: 'show' }
   // What another agent answers is prose.
@@ -89,8 +91,10 @@ function kindOfTool(toolName: string, input: Json, names: ToolNames): Kind {
   const verbs = toolName
     .toLowerCase()
     .split(/[^a-z]+/)
+    .filter((word) => !/^require|ed$/.test(word))
     .map((word) => word.replace(/(?:el|y)$/, '').slice(0, 5))
-  return { does: wording.FETCH_TOOL.test(toolName) ? 'fetch' : 'other', verbs }
+  const does = wording.FETCH_TOOL.test(toolName) ? 'fetch' : 'other'
+  return { does, verbs, asks: wording.ASKS_FOR.test(toolName) }
 }
 
 /**
@@ -213,7 +217,7 @@ function statedIn(fields: Fields): Outcome | undefined {
   const success = found(wording.SUCCESSES)
   if (success === false || success === 0 || success === 'false') return 'failed'
   if (success === true || success === 1 || success === 'true') return 'ok'
-  if (wording.ERRORS.some((name) => isTold(fields.get(name)))) return 'failed'
+  for (const [name, field] of fields) if (wording.ERRORS.test(name) && isTold(field)) return 'failed'
   if (wording.ERROR_CODES.some((name) => isErrorCode(fields.get(name)))) return 'failed'
   if (Number(fields.get('failed')) > 0 && fields.has('passed')) return 'failed'
   return isStored(fields) ? undefined : ofStatus(fields, found(wording.STATUSES))
@@ -230,7 +234,11 @@ function ofStatus(fields: Fields, status: Json | undefined): Outcome | undefined
   const isFailure = typeof code === 'number' && code !== 0 && (code < 200 || code >= 300)
   const isNamed = typeof code === 'string' && /^[A-Z_]{4,60}$/.test(code) && fields.size <= 3
   if (isTold && (isFailure || isNamed)) return 'failed'
-  return fields.size === 1 && typeof fields.get('detail') === 'string' ? 'failed' : undefined
+  // An exception as JavaScript serializes it, or what a web framework answers to wrong arguments.
+  if (/(?:Error|Exception)$/.test(String(fields.get('name')))) return 'failed'
+  const detail = fields.size === 1 ? fields.get('detail') : undefined
+  const isDetail = typeof detail === 'string' || (Array.isArray(detail) && isObject(detail[0] as Json))
+  return isDetail ? 'failed' : undefined
 }
 
 function isErrorCode(code: Json | undefined): boolean {
@@ -260,26 +268,22 @@ const LINE_UNITS = 400
 const MAX_MESSAGE = 4_000
 /** A longer page that begins with an error is about errors. */
 const MAX_ERROR_PAGE = 2_500
-/** The lines at both ends of an editor's report that say what happened. */
-const REPORT_START = 4
-const REPORT_END = 2
 /** A message of a tool, rather than an answer: its lines and units. */
 const MESSAGE_LINES = 3
 const MAX_SENTENCE = 400
-/** A longer text from a service is an answer, not a refusal. */
-const MAX_REFUSAL = 600
 /** Fewer lines are probably the whole output of a command that ends in `| head`. */
 const CUT_LINES = 10
 
 function ofText(given: string, kind: Kind): Outcome {
-  const { does } = kind
+  const { does, command } = kind
+  const quotes = kind.quotes === true
   // Some logs repeat the change above its report.
   const text = does === 'change' ? withoutDiff(given) : given
   const whole = text.length <= HEAD_UNITS + TAIL_UNITS
   const head = whole ? text : headOf(text, HEAD_UNITS)
   if (whole && (head.trim() === '' || wording.CLEARED.test(head.trim()))) return 'unknown'
   // The content of a file, the most common result.
-  if (does === 'show' && kind.command === undefined && text.length > MAX_MESSAGE) return 'ok'
+  if (does === 'show' && command === undefined && text.length > MAX_MESSAGE) return 'ok'
   const fenced = text.length <= MAX_DATA ? wording.FENCED.exec(text)?.[1] : undefined
   if (fenced !== undefined) return ofText(fenced, kind)
   if (wording.ERROR_ELEMENT.test(head)) return 'failed'
@@ -290,16 +294,14 @@ function ofText(given: string, kind: Kind): Outcome {
   const data = does === 'show' && !wording.ENVELOPE.test(text.slice(-60)) ? undefined : dataIn(text)
   if (data !== undefined) return ofData(data, kind, 1)
   const isShown = does === 'show' || does === 'fetch'
-  if (whole && wording.NO_OUTPUT.test(head.trim()))
-    return isShown || wording.SAYS_OK.test(head) ? 'ok' : 'unknown'
+  if (whole && wording.NO_OUTPUT.test(head.trim())) return isShown || /success/i.test(head) ? 'ok' : 'unknown'
   const first = filledLines(head, FIRST_LINES)
   const last = lastLines(whole ? head : tailOf(text, TAIL_UNITS))
   // A heading such as "### Result", or the title of a page, may precede the message.
   const title = does === 'fetch' ? wording.PAGE_TITLE : /^#{2,4} /
   const opening = first.find((line) => !title.test(line)) ?? ''
-  if (isShown && wording.NO_MATCH.test(opening)) return 'ok'
-  const code =
-    does === 'show' && kind.command === undefined ? undefined : exitCode(first, last, does !== 'run')
+  if (isShown && wording.EMPTY_LIST.test(opening)) return 'ok'
+  const code = does === 'show' && command === undefined ? undefined : exitCode(first, last, does !== 'run')
   if (code !== undefined) return code === 0 ? 'ok' : 'failed'
   if (!isShown && [opening, last.at(-1) ?? ''].some((line) => wording.RUNNING.test(line))) return 'unknown'
   const isMessage = !isShown || text.length <= MAX_MESSAGE
@@ -309,33 +311,39 @@ function ofText(given: string, kind: Kind): Outcome {
   if (isRemark && verdict(opening, kind) === 'failed') return 'failed'
   const isShort = whole && last.length <= MESSAGE_LINES && text.length <= MAX_SENTENCE
   const told = verdict(opening, kind)
+  // A sentence that says neither shows no outcome.
+  const saysNothing = isShort && told === undefined && wording.PROSE.test(opening) && !/\d|: /.test(opening)
   switch (does) {
     case 'show':
     case 'fetch':
       if (last.length <= 3 && last.some((line) => isOfProgram(line, kind))) return 'failed'
-      if (isShort && told === 'failed' && mayBeTold(opening, last, kind)) return 'failed'
+      // Of a tool that quotes others only one line without a speaker is its own.
+      if (
+        isShort &&
+        told === 'failed' &&
+        (!quotes || (command === undefined && last.length === 1 && !/^(?:I|we)\b/i.test(opening)))
+      )
+        return 'failed'
+      if (does === 'fetch' && command !== undefined && wording.UNABLE.test(last.at(-1) ?? '')) return 'failed'
       if (does === 'show') return last.length <= 3 && last.every(isProgramError) ? 'failed' : 'ok'
-      if (kind.command !== undefined && wording.NO_CONNECTION.test(last.at(-1) ?? '')) return 'failed'
-      return text.length <= MAX_ERROR_PAGE && wording.NO_PAGE.test(first[0] ?? '') ? 'failed' : 'ok'
+      if (text.length <= MAX_ERROR_PAGE && wording.NO_PAGE.test(first[0] ?? '')) return 'failed'
+      return command === undefined && saysNothing ? 'unknown' : 'ok'
     case 'change':
-      return ofReport([...first.slice(0, REPORT_START), ...last.slice(-REPORT_END)], kind)
+      // The changed text may follow in full.
+      return ofReport([...first.slice(0, text.length > MAX_ERROR_PAGE ? 1 : 4), ...last.slice(-2)], kind)
     case 'run':
       // One line, or a remark in brackets, may be the client's.
       if (
-        (isShort && last.length === 1 && !wording.PRINTS.test(kind.command ?? '')) ||
+        (isShort && (last.length === 1 || command === '') && !wording.PRINTS.test(command ?? '')) ||
         /^(?:\[[^\]]*\]?$|[❌⛔])/.test(opening)
       ) {
         if (told === 'failed') return 'failed'
       }
       return ofPrinted(first, last, kind)
     case 'other':
-      return text.length <= MAX_REFUSAL && told === 'failed' ? 'failed' : 'ok'
+      if (text.length <= MAX_ERROR_PAGE && told === 'failed') return 'failed'
+      return saysNothing ? 'unknown' : 'ok'
   }
-}
-
-/** Returns whether what is shown may be a message: of a tool that quotes others, only one line without a speaker. */
-function mayBeTold(opening: string, last: readonly string[], { command, quotes }: Kind): boolean {
-  return quotes !== true || (command === undefined && last.length === 1 && !/^(?:I|we)\b/i.test(opening))
 }
 
 function withoutDiff(text: string): string {
@@ -369,26 +377,32 @@ function ofReport(lines: readonly string[], kind: Kind): Outcome {
     const found = isProgramError(line) ? 'failed' : verdict(line, kind)
     if (found !== undefined) return found
   }
-  return 'unknown'
+  return /^(?:found (?!1\b)\d|\d+ occurrences)/i.test(lines[0] ?? '') ? 'failed' : 'unknown'
 }
 
 /** The end of a sentence, and what it quotes. */
 const SENTENCE = /^.{20,400}?[.!。](?=\s|$)/
-const QUOTED = /"[^"]{0,300}"|`[^`]{0,300}`|“[^”]{0,300}”|(?<![\w])'[^']{1,300}'(?!\w)/g
+const QUOTED =
+  /"[^"]{0,300}"|`[^`]{0,300}`|“[^”]{0,300}”|(?<![\w])'[^']{1,300}'(?!\w)|(?<=\S ?)[(（][^()（）]{0,300}[)）]/g
 
 /** What the first sentence of a line says happened to the call: what it says first. Neither quotations nor the call's own verb fail. */
-function verdict(line: string, { verbs = [] }: Kind): Outcome | undefined {
-  // An entry of a list or of a log is not a message.
-  if (/^(?:\d+[.)]\s|[-*•] |\d{4}-\d\d)/.test(line)) return undefined
-  const said = (SENTENCE.exec(line)?.[0] ?? line).replaceAll(QUOTED, '""')
-  const done = wording.DONE.exec(said)?.index ?? Number.POSITIVE_INFINITY
-  for (const { 0: word, index } of said.matchAll(wording.FAILS)) {
-    if (index > done) return 'ok'
-    const last = word.slice(word.lastIndexOf(' ') + 1).toLowerCase()
-    if (!last.endsWith('ed') || !verbs.some((verb) => verb.length > 2 && last.startsWith(verb)))
-      return 'failed'
-  }
-  return done < Number.POSITIVE_INFINITY ? 'ok' : undefined
+function verdict(line: string, { verbs = [], asks = false }: Kind): Outcome | undefined {
+  // An entry of a list or of a log, a path or data is not a message.
+  if (/^(?:(?:#\d+|\d+[.)])\s|[-*•] |\d{4}-\d\d|\{|# |\/\/|\S{0,300}[/\\]\S{0,300}(?:[:-]\d|$))/.test(line))
+    return undefined
+  const spaced = /^(?:\w{1,80}$|[A-Z]\w{1,80}_[A-Z\d]{1,40}:)/.test(line) ? line.replaceAll('_', ' ') : line
+  const said = (SENTENCE.exec(spaced)?.[0] ?? spaced).replaceAll(QUOTED, '""')
+  if (asks && wording.EMPTY_LIST.test(said)) return 'ok'
+  const own = Array.from(
+    said.matchAll(/\p{L}{2,20}ed\b(?=\W*$|[.!,;]| (?:and|to|at|for|as|by|from|on|in|with)\b)/giu),
+  ).find(([word]) => verbs.some((verb) => verb.length > 2 && word.toLowerCase().startsWith(verb)))?.index
+  const done = Math.min(own ?? said.length, wording.DONE.exec(said)?.index ?? said.length)
+  const fails = said.search(wording.FAILS)
+  const but = said.search(wording.BUT)
+  if (but >= 0 && said.slice(but).search(wording.FAILS) >= 0) return 'failed'
+  if (fails >= 0 && fails <= done && fails !== own) return 'failed'
+  if (done < said.length) return 'ok'
+  return wording.ADVICE.test(line) ? 'failed' : undefined
 }
 
 /** The number of lines above a report of success that belong to it. */
@@ -399,11 +413,9 @@ function ofPrinted(first: readonly string[], last: readonly string[], kind: Kind
   const { command = '' } = kind
   const passed = last.findLastIndex((line) => wording.PASSED.test(line) && !countsFailures(line))
   const counted = last.findLastIndex(countsFailures)
-  const worded = last.findLastIndex(
-    (line) => wording.COMMAND_FAILED.test(line) && !wording.HARMLESS.test(line),
-  )
+  const worded = last.findLastIndex((line) => wording.COMMAND_FAILED.test(line))
   if (passed >= 0)
-    return worded > passed || (counted >= 0 && counted > passed - REPORT_LINES) ? 'failed' : 'ok'
+    return worded >= passed || (counted >= 0 && counted > passed - REPORT_LINES) ? 'failed' : 'ok'
   if (worded >= 0 || counted >= 0 || wording.HEADING.test(first[0] ?? '')) return 'failed'
   if (last.length <= 5 && [first[0], last.at(-1)].some((line) => isOfProgram(line ?? '', kind)))
     return 'failed'
@@ -467,7 +479,7 @@ function lastLines(text: string): string[] {
 function bare(line: string): string {
   return line
     .replaceAll(wording.COLORS, '')
-    .replace(/^[\s>|│┃⎿╷╵]{0,40}/, '')
+    .replace(/^[\s>›|│┃⎿╷╵]{0,40}/, '')
     .trimEnd()
 }
 
@@ -480,12 +492,7 @@ function exitCode(first: readonly string[], last: readonly string[], isShown: bo
     if ((isShown || line.length > 120) && !wording.EXIT_ONLY.test(line)) continue
     return Number(code)
   }
-  // gemini-cli prints all streams, then the exit status.
-  const report = isShown ? last : []
-  const code = report
-    .map((line) => /^Exit Code: (\d{1,5})$/.exec(line)?.[1])
-    .find((found) => found !== undefined)
-  return code !== undefined && /^Command: /.test(first[0] ?? '') ? Number(code) : undefined
+  return undefined
 }
 
 /** Returns whether a line is an error message of a program: its name, its subject, and a known error. */
@@ -500,6 +507,9 @@ function isProgramError(line: string): boolean {
  */
 function isOfProgram(line: string, { command = '' }: Kind): boolean {
   if (wording.SHELL_ERROR.test(line)) return !/: warning: /.test(line)
+  // `'frob' is not recognized`: the command shell of Windows begins with the quoted name of the command.
+  const quoted = /^["'«“] ?([\w.+-]{1,60}) ?["'»”]/.exec(line)?.[1]
+  if (quoted !== undefined && command.startsWith(quoted)) return true
   const name = /^([\w.+-]{1,60})(?:: |：)/.exec(line)?.[1]
   if (name === undefined || /^(?:make|configure|npm|echo|printf)$/.test(name)) return false
   if (/: (?:warning|note|info|debug)\b|\b(?:ok|success(?:ful)?)\b/i.test(line)) return false
