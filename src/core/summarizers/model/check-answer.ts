@@ -402,7 +402,7 @@ function wrongOutcomes(sentence: string, plain: string, above: string, record: C
   const succeeded = subjectOfSuccess(plain)
   const last = succeeded === undefined ? undefined : about(succeeded, record.runs).at(-1)
   if (notes.size === 0 && last?.outcome === 'failed') notes.add(`${last.label} failed`)
-  for (const { clause, subject } of failuresIn(sentence, above)) {
+  for (const { clause, subject, isNow } of failuresIn(sentence, above)) {
     const exact = record.runs.filter((run) => isNamedIn(clause, run))
     const runs = exact.length > 0 ? exact : about(subject, record.runs)
     const newest = runs.at(-1)
@@ -410,8 +410,8 @@ function wrongOutcomes(sentence: string, plain: string, above: string, record: C
       notes.add(`the last tests succeeded: ${lastTest.label}`)
     if (newest?.outcome !== 'ok' || runs.some(({ outcome }) => outcome === 'failed')) continue
     const hasFailed = runs.some((run) => run.hasFailed)
-    // Output with words of an error may be what the sentence calls a failure.
-    if (hasFailed || !runs.some(({ hasErrors }) => hasErrors))
+    // Output with words of an error may be what the sentence calls a failure, and one that is history may have been overcome.
+    if (hasFailed ? isNow : !runs.some(({ hasErrors }) => hasErrors))
       notes.add(`${newest.label} succeeded${hasFailed ? ' later' : ''}`)
   }
   return [...notes]
@@ -426,24 +426,39 @@ function isStanding(
   return isOpen && !isOvercome && last?.outcome !== 'ok'
 }
 
-/** The runs that a few words are about: each of the words is one of theirs, and one names the program. */
+/**
+ * The runs that a few words are about: each word before a preposition is one of theirs, one names the program, and so are some of the others
+ * ("the commit of the new tests").
+ */
 function about(subject: string, runs: readonly Run[]): Run[] {
-  const wanted = [...stemsOf(subject)]
+  const [head = '', ...rest] = subject.split(PREPOSITION)
+  const wanted = [...stemsOf(head)]
+  const others = [...stemsOf(rest.join(' '))]
   // "The orders that were rejected" is no claim.
   return wanted.length === 0 || /\b(?:that|which|who)\b/i.test(subject)
     ? []
-    : runs.filter(
-        ({ stems, verbs, command }) =>
-          (command !== undefined || wanted.length > 1) &&
+    : runs.filter(({ stems, verbs, command }) => {
+        const shared = others.filter((stem) => hasStem(stems, stem)).length
+        return (
+          (command !== undefined || wanted.length + shared > 1) &&
           wanted.every((stem) => hasStem(stems, stem)) &&
-          wanted.some((stem) => hasStem(verbs, stem)),
-      )
+          wanted.some((stem) => hasStem(verbs, stem)) &&
+          shared >= others.length / 3
+        )
+      })
 }
+
+const PREPOSITION = /\b(?:of|for|in|on|with|to|from|at|by|von|mit|de|del|des|du|en|pour)\b/i
 
 /** Whether a text names a call: its command, or the name of its tool, which is no common word. */
 function isNamedIn(text: string, { label, command }: Pick<Run, 'label' | 'command'>): boolean {
   const [tool = ''] = label.split(' `')
-  return command === undefined ? /[_-]|[a-z][A-Z]/.test(tool) && mentions(text, tool) : runs(text, command)
+  if (command !== undefined) return runs(text, command)
+  const target = /`(.*)`$/.exec(label)?.[1]
+  return (
+    (/[_-]|[a-z][A-Z]/.test(tool) && mentions(text, tool)) ||
+    (target?.includes(' ') === true && runs(text, target))
+  )
 }
 
 /** Whether a sentence names a command: in code as a whole, or in several words without further arguments. */

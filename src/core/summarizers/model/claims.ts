@@ -22,7 +22,7 @@ const NOT_DONE = new RegExp(
   [
     '\\b(?:not|never|none|fail(?:s|ed)?|failing|failures?|broken|refused|rejected|attempt\\w*|tried|try|trying|unsuccess\\w*|some|most|before|then works',
     'goal|acceptance|criteria|definition|target|until|should|must|will|would|could|can|needs?|to be|to make|make sure|has to|have to|pending|if|unless|when|proposed|suggested|quote\\w*|sa[i]d|says|myself',
-    'once (?:the|all|it|this|that|they|\\S+ (?:is|are|has|have|was|were))|wants?|asked|request\\w*|please|plan\\w*|next|remaining|unchanged|0 edits',
+    'once (?:the|all|it|this|that|they|\\S+ (?:is|are|has|have|was|were))|wants?|asked|request\\w*|please|plans?(?= to)|planned|planning|next|remaining|unchanged|0 edits',
     'nicht|keine?[nrs]?|fehlgeschlagen|fehlschl\\w*|schl(?:ägt|agen) \\w* ?fehl|soll\\w*|muss|müssen|konnten?|können|kann|wird|werden|ziel|versuch\\w*|unverändert|vorher|sobald|wenn|falls',
     "ne|pas|échou\\w*|doit|doivent|pour que|objectif|n[’']a|no|fall(?:an?|id\\w*)|fallan|debe|deben|objetivo|para que|que \\w+ (?:las|los) \\w+ pasen|pasen|intent\\w*|pudo|puede|cuando|si)\\b",
     "n['’]t\\b|falló|未|没|不|失败|失敗|需要|要求|希望|目标|让|使所有|计划|下一步|尝试|如果|才会|应该|应当|出错|待|之前|ない|なかっ|できず|必要|べき|予定|ように|たら|見込み|たい|目標|まで|前は",
@@ -31,7 +31,7 @@ const NOT_DONE = new RegExp(
 )
 /** A failure, now or in the past, as the verb of a clause. */
 const FAILS_NOW =
-  /(?<!\p{L})(?:fails|failing|broken|still (?:\w+ )?(?:fail\w*|errors?|reports? (?:\w+ )?errors?|crash\w*)|now fail|are failing|échouent?|fall(?:a|an)\b(?! en)|fallando|falha|fallisce)(?!\p{L})|schl(?:ägt|agen)\b[^.]{0,30}\bfehl\b|scheiter[tn]\b|(?:仍然?|还是|依然|まだ)(?:会)?(?:失败|失敗)|ne (?:passe|fonctionne) pas/iu
+  /(?<!\p{L})(?:fails?|failing|broken|still (?:\w+ )?(?:fail\w*|errors?|reports? (?:\w+ )?errors?|crash\w*)|now fail|are failing|échouent?|fall(?:a|an)\b(?! en)|fallando|falha|fallisce)(?!\p{L})|schl(?:ägt|agen)\b[^.]{0,30}\bfehl\b|scheiter[tn]\b|(?:仍然?|还是|依然|まだ)(?:会)?(?:失败|失敗)|ne (?:passe|fonctionne) pas/iu
 const FAILED =
   /(?<!\p{L})(?:failed|rejected|refused|blocked|denied|aborted|crashed|(?:return|report|rais|thr[eo]w|produc|end)\w* (?:\w+ ){0,2}(?:errors?|failures?)|exit(?:s|ed)? (?:with )?(?:code )?[1-9]\d{0,2}|unsuccessful|could(?: not|n['’]t) be \w+|did(?: not|n['’]t) (?:work|succeed|pass)|fehlgeschlagen|gescheitert|échoué|falló|fallaron|falhou|fallit[oa])(?!\p{L})|schlug(?:en)?\b[^.]{0,30}\bfehl\b|失败|失敗|报错|出错/iu
 /** What keeps a failure from being the last word: an order of events, a solution, a condition. */
@@ -97,16 +97,22 @@ export function isOvercome(sentence: string): boolean {
   return NOT_LAST.test(withoutCode(sentence).replace(/\b(?:could|did)(?: not|n['’]t) (?:be )?\w+/i, ' '))
 }
 
-/** The clauses of a sentence that report a failure, with what failed; none when the sentence says that it was overcome. */
-export function failuresIn(
-  sentence: string,
-  above: string,
-): readonly { readonly clause: string; readonly subject: string }[] {
+/** A clause of a sentence that reports a failure, with what failed, and whether it still does. */
+type Failure = { readonly clause: string; readonly subject: string; readonly isNow: boolean }
+
+/** The failures that a sentence reports; none when it says that they were overcome. `above`: the heading or line above it. */
+export function failuresIn(sentence: string, above: string): readonly Failure[] {
   return sentence.split(CLAUSE).flatMap((clause) => {
     const now = FAILS_NOW.exec(clause)
     const found = now ?? FAILED.exec(clause)
-    const isOver = isOvercome(sentence) || (now === null && HISTORY.test(above))
-    return found === null || isOver ? [] : [{ clause, subject: clause.slice(0, found.index) }]
+    const all = now === null ? sentence : sentence.replace(/\b(?:after|since|later)\b/gi, ' ')
+    if (found === null || isOvercome(all)) return []
+    return [
+      {
+        ...{ clause, subject: clause.slice(0, found.index) },
+        isNow: now !== null || !HISTORY.test(above),
+      },
+    ]
   })
 }
 
@@ -135,28 +141,32 @@ export function claimsTests(plain: string, label: string): boolean {
 export type TestCounts = { readonly passed: number | undefined; readonly failed: number | undefined }
 
 const PASSED =
-  /(?<![\d.])(\d{1,6})(?: (?:of|out of|von|de) \d{1,6}|\/\d{1,6})?(?: [\p{L}-]{1,30}){0,2} (?:pass(?:ed|ing|es)?|bestanden|superadas|pasan|réussis)(?!\p{L})|\bpass(?:ed)?[=:] ?(\d{1,6})|\+(\d{1,6})(?: [-~]\d{1,6})?: All tests passed|(\d{1,6}) ?(?:个|件)の?(?:测试|用例|テスト)[\p{L}]{0,3}(?:通过|成功|合格)/iu
+  /(?<![\d.])(\d{1,6})(?: (?:of|out of|von|de) \d{1,6}|\/\d{1,6})?(?: [\p{L}-]{1,30}){0,2} (?:pass(?:ed|ing|es)?|bestanden|superadas|pasan|réussis)(?!\p{L})|\bpass(?:ed)?(?:[=:] ?| \(?)(\d{1,6})(?!\d| \p{L})|\+(\d{1,6})(?: [-~]\d{1,6})?: All tests passed|(\d{1,6}) ?(?:个|件)の?(?:测试|用例|テスト)[\p{L}]{0,3}(?:通过|成功|合格)/iu
 const FAILURES =
-  /(?<![\d.])(\d{1,6})(?: [\p{L}-]{1,30}){0,2} (?:fail(?:ed|ing|ures?|s)?|fehlgeschlagen|fallan)(?!\p{L})|\b(?:fail(?:ed|ures)?|errors)[=:] ?(\d{1,6})/iu
+  /(?<![\d.])(\d{1,6})(?: [\p{L}-]{1,30}){0,2} (?:fail(?:ed|ing|ures?|s)?|fehlgeschlagen|fallan)(?!\p{L})|\b(?:fail(?:ed|ures)?|errors)(?:[=:] ?| \(?)(\d{1,6})(?!\d| \p{L})/iu
 /** `297 tests, 0 failures` and `Ran 5 tests`: the passed ones are the others. */
 const TOTAL = /(?<![\d.])(\d{1,6}) (?:tests?|examples?|specs?), (?=\d)|\bRan (\d{1,6}) tests?\b/i
 
-/** The numbers of tests in a sentence, or in the output of a runner, of which the last line with numbers counts. */
+/** The numbers of tests in a sentence, or in the output of a runner, of which the last lines with numbers count. */
 export function statedTests(text: string): TestCounts | undefined {
-  for (const line of text.split(/[\r\n]/).reverse()) {
-    const number = (pattern: RegExp): number | undefined => {
+  const lines = text.split(/[\r\n]/).map((line) => headOf(line, 400))
+  const last = lines.findLastIndex((line) => [PASSED, FAILURES, TOTAL].some((pattern) => pattern.test(line)))
+  if (last < 0) return undefined
+  // Some runners print each number in a line of its own.
+  const near = lines.slice(Math.max(0, last - 3), last + 1).reverse()
+  const number = (pattern: RegExp): number | undefined => {
+    for (const line of near) {
       const found = pattern
-        .exec(headOf(line, 400))
+        .exec(line)
         ?.slice(1)
         .find((one) => one !== undefined)
-      return found === undefined ? undefined : Number(found)
+      if (found !== undefined) return Number(found)
     }
-    const failed = number(FAILURES)
-    const total = number(TOTAL)
-    const passed = number(PASSED) ?? (total === undefined ? undefined : total - (failed ?? 0))
-    if (passed !== undefined || failed !== undefined) return { passed, failed }
+    return undefined
   }
-  return undefined
+  const failed = number(FAILURES)
+  const total = number(TOTAL)
+  return { passed: number(PASSED) ?? (total === undefined ? undefined : total - (failed ?? 0)), failed }
 }
 
 /** Words that say nothing of what a call is. */
@@ -172,16 +182,17 @@ export function stemsOf(text: string): Set<string> {
   const stems = new Set<string>()
   for (const [word] of words.matchAll(/[\p{L}\p{N}]{2,40}/gu))
     if (!EMPTY.has(word) && word.length > 2)
-      stems.add(word.replace(/(?<=..)(?:ations?|ing|ers?|ed|es|s|e)$/, '').slice(0, 6))
+      stems.add(word.replace(/(?<=..)(?:ations?|ing|ers?|ed|es|s|e)$/, ''))
   return stems
 }
 
-/** Whether a word, as its stem, is that of another text, or a part of a word there: `test` of `pytest`. */
+/** Whether a word, as its stem, is one of a text: the same, a part of one (`test` of `pytest`), or of the same beginning. */
 export function hasStem(stems: ReadonlySet<string>, wanted: string): boolean {
   if (stems.has(wanted)) return true
-  return (
-    wanted.length >= 4 &&
-    [...stems].some((stem) => stem.includes(wanted) || (stem.length >= 4 && wanted.startsWith(stem)))
+  const isPart = (long: string, short: string): boolean => short.length >= 4 && long.includes(short)
+  const start = wanted.slice(0, 6)
+  return [...stems].some(
+    (stem) => isPart(stem, wanted) || isPart(wanted, stem) || (start.length === 6 && stem.startsWith(start)),
   )
 }
 

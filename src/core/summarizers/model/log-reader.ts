@@ -3,9 +3,10 @@ import { isObject } from '../../messages/json.ts'
 import type { Outcome } from '../../messages/outcome.ts'
 import { TEST_COMMAND } from '../../messages/outcome-wordings.ts'
 import { isListingTool } from '../../messages/tool-names.ts'
-import { type Call, type CallsRead, outputHead, outputTail } from '../calls.ts'
+import { type Call, type CallsRead, outputHead, outputTail, targetOf } from '../calls.ts'
 import { callLabel, gistOf, shellCommand } from '../extractive/shell.ts'
 import { type EarlierLog, ExtractiveReader, type LogRecord } from '../extractive.ts'
+import { oneLine } from '../text.ts'
 import { statedTests, stemsOf, type TestCounts } from './claims.ts'
 
 /** The units of a call's arguments, and of an output, that are searched for names of files. */
@@ -31,7 +32,7 @@ const RUNS_TESTS =
   /^(?!(?:git|ls|cat|cd|rm|mkdir|grep|find|echo)\b)\S{1,60}(?: \S{1,60}){0,4} tests?(?:[: ]|$)/
 /** A line that begins like an error, or a message of one. */
 const ERROR_LINE =
-  /(?:^|[\r\n])\W{0,10}(?:error|fail(?:ed|ure|s)?|fatal|traceback|panic|denied|abort(?:ed)?)\b(?! ?[=:(] ?0)|\w(?:Error|Exception): |\b(?:not found|permission denied|connection refused|timed? ?out|no such file)\b|"(?:error|errors)": ?(?!null|false|\[\]|""|0)/i
+  /(?:^|[\r\n])\W{0,10}(?:error|fail(?:ed|ure|s)?|fatal|traceback|panic|denied|abort(?:ed)?)\b(?! ?[=:(]? ?0)|\w(?:Error|Exception): |\b(?:not found|permission denied|connection refused|timed? ?out|no such file)\b|"(?:error|errors)": ?(?!null|false|\[\]|""|0)/i
 
 /** A call with what came of its last run. */
 export type Run = {
@@ -131,71 +132,100 @@ export class LogReader extends ExtractiveReader {
     }
     const command = shellCommand(call)
     if (isListingTool(name)) return
-    this.#addRun(call, command)
+    this.#addRuns(call, command)
     if (command === undefined) this.#lastOutcomes.set(name, result!.outcome)
     this.#anyIsRestored ||= RESTORES_ANY.test(command ?? '')
     // A subagent may change anything.
     this.#anyMayBeChanged ||= CHANGES_ANY.test(command ?? '') || (isObject(input) && 'prompt' in input)
     if (command !== undefined && !WRITES.test(command)) return
-    const isRestore = RESTORES.test(command ?? name)
     const isAgent = isObject(input) && 'prompt' in input
     // Other tools change the files whose paths are their arguments, not those of a message or a task.
     const named = command === undefined && !isAgent ? (text.match(/"[^"\s]{1,400}"/g) ?? []).join(' ') : text
-    for (const [file] of headOf(named, ARGUMENT_UNITS).matchAll(FILE_NAME)) {
-      this.#uncertain.add(file)
-      if (isRestore) this.#restored.add(file)
+    for (const [file] of headOf(named, ARGUMENT_UNITS).matchAll(FILE_NAME)) this.#uncertain.add(file)
+    for (const part of command?.split(/&&|[;\n]/) ?? [`${name} ${named}`])
+      if (RESTORES.test(part)) for (const [file] of part.matchAll(FILE_NAME)) this.#restored.add(file)
+  }
+
+  #addRuns(call: Call, command: string | undefined): void {
+    const { outcome, output } = call.result!
+    const start = outputHead(output, END_UNITS)
+    const ends = `${start}\n${outputTail(output, start.length, END_UNITS)}`
+    const label = callLabel(call, command)
+    const counts = statedTests(ends)
+    if (counts !== undefined && (command !== undefined || RUNS_TESTS.test(targetOf(call) ?? '')))
+      this.#counts.push({ ...counts, failed: counts.failed ?? 0 })
+    const isPassed = counts !== undefined && (counts.passed ?? 0) > 0 && !counts.failed
+    const hasErrors = !isPassed && ERROR_LINE.test(ends)
+    const parts = command === undefined ? [{ outcome }] : partsOf(gistOf(command), outcome)
+    for (const part of parts) {
+      const own = 'command' in part ? { ...part, label: callLabel(call, part.command) } : { ...part, label }
+      if ('command' in part && (TEST_COMMAND.test(part.command) || RUNS_TESTS.test(part.command)))
+        this.#lastTest = { label: detached(own.label), outcome: isPassed ? 'ok' : part.outcome }
+      this.#addRun({ command: undefined, ...own, ...wordsOf(call, own), hasErrors })
     }
   }
 
-  #addRun(call: Call, command: string | undefined): void {
-    const { outcome, output } = call.result!
-    const gist = command === undefined ? undefined : gistOf(command)
-    if (gist !== undefined && SHOWS.test(gist)) return
-    const label = callLabel(call, command)
-    const start = outputHead(output, END_UNITS)
-    const ends = `${start}\n${outputTail(output, start.length, END_UNITS)}`
-    const counts = statedTests(ends)
-    if (counts !== undefined && gist !== undefined)
-      this.#counts.push({ ...counts, failed: counts.failed ?? 0 })
-    const isPassed = counts !== undefined && (counts.passed ?? 0) > 0 && !counts.failed
-    if (gist !== undefined && (TEST_COMMAND.test(gist) || RUNS_TESTS.test(gist)))
-      this.#lastTest = { label: detached(label), outcome: isPassed ? 'ok' : outcome }
-    const key = gist === undefined ? label : headOf(gist, 400)
+  #addRun(run: Omit<Run, 'hasFailed'>): void {
+    const key = run.command ?? run.label
     const before = this.#runs.get(key)
     this.#runs.delete(key)
     this.#runs.set(detached(key), {
-      label: detached(label),
-      command: gist === undefined ? undefined : detached(key),
-      ...wordsOf(call, gist, outcome),
-      outcome,
-      hasFailed: before?.hasFailed === true || outcome === 'failed',
-      hasErrors: before?.hasErrors === true || ERROR_LINE.test(ends),
+      ...run,
+      label: detached(run.label),
+      command: run.command === undefined ? undefined : detached(run.command),
+      hasFailed: before?.hasFailed === true || run.outcome === 'failed',
+      hasErrors: before?.hasErrors === true || run.hasErrors,
     })
     if (this.#runs.size > MAX_RUNS) this.#runs.delete(this.#runs.keys().next().value!)
   }
 }
 
-/** The words of a call. When a chain of commands failed, it is not known which, and only the last one's words count. */
+/** Quoted text, or what stands between two commands. */
+const BETWEEN = /"(?:[^"\\]|\\.)*(?:"|$)|'[^']*(?:'|$)|(&&|\|\|?|[;\n])/gs
+/** The maximum number of commands in a chain that are read. */
+const MAX_PARTS = 10
+
+/**
+ * The commands of a chain, without those that only show something, each with what the outcome of the whole says of it: the last one had
+ * it; the ones before it succeeded with it when each had to. Which of several failed is not known.
+ */
+function partsOf(chain: string, outcome: Outcome): { command: string; outcome: Outcome }[] {
+  const text = chain.split('<<')[0]!
+  const parts: { command: string; joint: string }[] = []
+  let from = 0
+  let isFilter = false
+  const add = (to: number, joint: string): void => {
+    const command = oneLine(text.slice(from, to)).replace(/^(?:\w+=\S* )+/, '')
+    if (!isFilter && command !== '' && !SHOWS.test(command))
+      parts.push({ command: headOf(command, 400), joint })
+    if (isFilter && joint !== '|' && parts.length > 0) parts.at(-1)!.joint = joint
+    isFilter = joint === '|'
+    from = to + joint.length
+  }
+  for (const { 1: joint, index } of text.matchAll(BETWEEN)) if (joint !== undefined) add(index, joint)
+  add(text.length, '')
+  let isJoined = true
+  return parts
+    .slice(-MAX_PARTS)
+    .reverse()
+    .map(({ command, joint }, at) => {
+      isJoined &&= at === 0 || joint === '&&'
+      return { command, outcome: at === 0 || (isJoined && outcome === 'ok') ? outcome : 'unknown' }
+    })
+    .reverse()
+}
+
+/** The words of a call, and those of them that name the program or tool. */
 function wordsOf(
   { name, input }: Call,
-  gist: string | undefined,
-  outcome: Outcome,
+  { command }: { readonly command?: string },
 ): Pick<Run, 'stems' | 'verbs'> {
-  if (gist === undefined)
+  if (command === undefined)
     return { verbs: stemsOf(name), stems: stemsOf(`${name} ${headOf(JSON.stringify(input), 400)}`) }
-  const bare = headOf(gist, 400)
-    .split('<<')[0]!
-    .replaceAll(/"[^"]{0,400} [^"]{0,400}"?|'[^']{0,400} [^']{0,400}'?/g, ' ')
-  const chain = bare.split(/&&|\|\||[;\n]/).map((part) => part.split('|')[0]!)
-  const shown = outcome === 'failed' ? chain.slice(-1) : chain
-  const tokens = shown.flatMap((part) => {
-    const [program = '', ...others] = part.trim().split(/\s+/).slice(0, 8)
-    return [baseOf(program), ...others.filter((token) => /^[\w.:]/.test(token) && !/[/\\'"[({$]/.test(token))]
-  })
-  return {
-    stems: stemsOf(shown.join(' ')),
-    verbs: stemsOf(tokens.join(' ')),
-  }
+  const bare = command.replaceAll(/"[^"]{0,400} [^"]{0,400}"?|'[^']{0,400} [^']{0,400}'?/g, ' ')
+  const [program = '', ...others] = bare.trim().split(/\s+/).slice(0, 8)
+  const verbs = others.filter((token) => /^[\w.:]/.test(token) && !/[/\\'"[({$]/.test(token))
+  return { stems: stemsOf(bare), verbs: stemsOf([baseOf(program), ...verbs].join(' ')) }
 }
 
 /** A path, and the paths that it ends with: the same file may be named relative to a directory. */
