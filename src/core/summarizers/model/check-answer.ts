@@ -23,6 +23,7 @@ import {
   isWithdrawal,
   OTHER,
   plainOf,
+  statedBranch,
   statedEdits,
   statedFiles,
   statedTests,
@@ -228,6 +229,7 @@ function contradictions(sentence: string, above: string, record: CheckedLog, cla
     ...(record.isWhole ? wrongFiles(plain, above, record, claims) : []),
     ...wrongOutcomes(sentence, plain, above, record),
     ...wrongCounts(sentence, record),
+    ...wrongBranch(plain, record),
   ]
 }
 
@@ -356,6 +358,12 @@ function doneIn(line: string, isOpen: boolean, { done }: Claims): string[] {
 /*
  * Outcomes
  */
+
+/** A note when a sentence says that the work is on another branch than the log's last. */
+function wrongBranch(plain: string, { branch }: CheckedLog): string[] {
+  const stated = isDone(plain) ? statedBranch(plain) : undefined
+  return branch === undefined || stated === undefined || stated === branch ? [] : [`the branch is ${branch}`]
+}
 
 /** A note when a sentence states other numbers of tests than any run reported. */
 function wrongCounts(sentence: string, { counts, isWhole }: CheckedLog): string[] {

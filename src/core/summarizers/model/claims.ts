@@ -347,6 +347,21 @@ function countOf(match: RegExpExecArray | null): number | undefined {
 }
 
 /*
+ * The branch
+ */
+
+const BRANCH =
+  /^[^\p{L}\p{N}]*(?:(?:the )?(?:current|working|git) )?branch(?:\*{0,2}:\*{0,2}| is)? [`"*]{0,3}([\w./-]{2,100})(?![\w/])|\b(?:is|are|currently|now|working) on (?:the )?(?:branch )?[`"*]{1,3}([\w./-]{2,100})[`"*]{1,3}(?: branch)?/iu
+
+/** The branch that a sentence says the work is on. */
+export function statedBranch(sentence: string): string | undefined {
+  const [all, label, named] = BRANCH.exec(sentence) ?? []
+  const name = (label ?? named)?.replace(/\.$/, '')
+  const isBranch = label === undefined ? /branch/i.test(all ?? '') : /[`/-]|main|master/.test(all!)
+  return isBranch ? name : undefined
+}
+
+/*
  * Rules
  */
 
@@ -385,7 +400,7 @@ export function isNegative(text: string): boolean {
  */
 
 const OPEN =
-  /\b(?:(?:still|remains?) (?:open|pending|to do|to be done|undone)|pending|outstanding|not (?:yet )?(?:done|started|finished|completed)|to-?do|offen|ausstehend|pendientes?|en attente|à faire)\b|待办|未完成|未着手/i
+  /\b(?:(?:still|remains?) (?:open|pending|to do|to be done|undone)|pending|outstanding|not (?:yet )?(?:done|started|finished|completed)|offen|ausstehend|pendientes?|en attente|à faire)\b|待办|未完成|未着手/i
 
 /** Whether a sentence says that a task is open. */
 export function claimsOpen(sentence: string): boolean {

@@ -67,6 +67,7 @@ export class LogReader extends ExtractiveReader {
   /** The base names of files that were changed in several places at once, or named by commands that may change them. */
   readonly #uncertain = new Set<string>()
   readonly #named = new Set<string>()
+  readonly #listed = new Set<string>()
   readonly #restored = new Set<string>()
   readonly #runs = new Map<string, Run>()
   readonly #lastOutcomes = new Map<string, Outcome>()
@@ -83,7 +84,7 @@ export class LogReader extends ExtractiveReader {
   /** `earlier`: what earlier summaries stored of the log before. */
   override record(earlier?: EarlierLog): CheckedLog {
     const record = super.record(earlier)
-    const paths = new Set(record.changes.map(({ path }) => path))
+    const paths = new Set(record.changes.map(({ path }) => path.replaceAll('\\', '/')))
     const endings = new Set([...paths].flatMap(endingsOf))
     const isKnown = (read: string): boolean =>
       endings.has(read) || endingsOf(read).some((ending) => paths.has(ending))
@@ -91,8 +92,9 @@ export class LogReader extends ExtractiveReader {
       .filter((path) => /\.\w{1,20}$/.test(path) && !isKnown(path))
       .map((path) => ({ path, edits: 0, failed: 0, mayBeChanged: false, line: '' }))
     const changes = [...record.changes, ...read].map((change) => {
-      const any = this.#anyMayBeChanged && change.edits === 0
-      return any || this.#uncertain.has(baseOf(change.path)) ? { ...change, mayBeChanged: true } : change
+      const base = baseOf(change.path)
+      const any = change.edits === 0 && (this.#anyMayBeChanged || this.#listed.has(base))
+      return any || this.#uncertain.has(base) ? { ...change, mayBeChanged: true } : change
     })
     const failures = record.failures.map((failure) => {
       const [tool = ''] = failure.label.split(' `')
@@ -114,9 +116,12 @@ export class LogReader extends ExtractiveReader {
     const { name, effect, input, paths, result } = call
     const text = headOf(typeof input === 'string' ? input : JSON.stringify(input), OUTPUT_UNITS)
     const output = outputHead(result!.output, OUTPUT_UNITS)
-    if (this.#named.size < MAX_NAMES)
-      for (const [file] of `${text}\n${output}`.matchAll(FILE_NAME))
-        if (!this.#named.has(file)) this.#named.add(detached(file))
+    const isGit = /\bgit\b/.test(shellCommand(call) ?? '')
+    for (const [file] of `${text}\n${output}`.matchAll(FILE_NAME)) {
+      if (this.#named.size < MAX_NAMES && !this.#named.has(file)) this.#named.add(detached(file))
+      // It lists what was changed in any way.
+      if (isGit && this.#listed.size < MAX_NAMES) this.#listed.add(detached(file))
+    }
     if (effect === 'read') {
       for (const path of paths) this.#read.add(path)
       return
@@ -233,7 +238,7 @@ function endingsOf(path: string): string[] {
   const segments = path.split(/[\\/]/)
   return segments
     .map((_, i) => segments.slice(i).join('/'))
-    .filter((ending) => ending.includes('/') || ending === path)
+    .filter((ending, i) => ending.includes('/') || i === 0)
 }
 
 /** The last segment of a path. */
