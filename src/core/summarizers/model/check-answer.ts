@@ -328,7 +328,7 @@ const SAME_WORDS = 0.75
 const MIN_WORDS = 3
 
 function isAbout(stems: ReadonlySet<string>, { stems: own }: Known): boolean {
-  const shared = [...own].filter((stem) => stems.has(stem)).length
+  const shared = [...own].filter((stem) => hasStem(stems, stem)).length
   return shared >= MIN_WORDS && shared >= own.size * SAME_WORDS
 }
 
@@ -350,9 +350,10 @@ function wrongRules(line: string, { withdrawn, inForce }: Claims): string[] {
 
 /** A note when a line lists a finished task as an open one. */
 function doneIn(line: string, isOpen: boolean, { done }: Claims): string[] {
-  if (done.length === 0 || !(isOpen || claimsOpen(line))) return []
-  const stems = stemsOf(line)
-  return done.filter((task) => isAbout(stems, task)).map(({ text }) => `"${text}" is done`)
+  const open = isOpen ? [line] : line.split(/[;；]|\bbut\b/).filter(claimsOpen)
+  return done
+    .filter((task) => open.some((part) => isAbout(stemsOf(part), task)))
+    .map(({ text }) => `"${text}" is done`)
 }
 
 /*
@@ -445,8 +446,8 @@ function about(subject: string, runs: readonly Run[]): Run[] {
   // "The orders that were rejected" is no claim.
   return wanted.length === 0 || /\b(?:that|which|who)\b/i.test(subject)
     ? []
-    : runs.filter(({ stems, verbs, command }) => {
-        const shared = others.filter((stem) => hasStem(stems, stem)).length
+    : runs.filter(({ stems, verbs, context, command }) => {
+        const shared = others.filter((stem) => hasStem(context, stem)).length
         return (
           (command !== undefined || wanted.length + shared > 1) &&
           wanted.every((stem) => hasStem(stems, stem)) &&

@@ -8,9 +8,9 @@ import { isEastAsian } from '../text.ts'
 
 /** A success that names a failure: "without errors". */
 const NO_FAILURE =
-  /\b(?:without|with no|with zero|no|zero|0)(?: \w+)? (?:errors?|failures?|failed|failing)\b(?: (?:were|was) (?:reported|found))?|\b(?:ohne|keine) Fehler\b|\bfehlerfrei\b|\b(?:sans|aucune) erreur\b|\b(?:sin|ningún|no (?:reporta|hay|muestra|da)) error(?:es)?\b|没有(?:任何)?(?:错误|报错)|(?:无|零)(?:错误|报错)|\b(\d+)(?:\/| of )\1 (?:tests? )?(?:pass\w*|bestanden|green)|エラー(?:なし|はない|なく|はありません)|(?<!\d)0 ?(?:件の)?(?:エラー|失敗)/gi
+  /\b(?:without|with no|with zero|no|zero|0)(?: \w+)? (?:errors?|failures?|failed|failing|problems|issues|warnings)\b(?: (?:were|was) (?:reported|found))?|\b(?:ohne|keine) Fehler\b|\bfehlerfrei\b|\b(?:sans|aucune) erreur\b|\b(?:sin|ningún|no (?:reporta|hay|muestra|da)) error(?:es)?\b|没有(?:任何)?(?:错误|报错)|(?:无|零)(?:错误|报错)|\b(\d+)(?:\/| of )\1 (?:tests? )?(?:pass\w*|bestanden|green)|エラー(?:なし|はない|なく|はありません)|(?<!\d)0 ?(?:件の)?(?:エラー|失敗)/gi
 const SUCCESS =
-  /\b(?:pass(?:es|ed|ing)?|succe(?:ed(?:s|ed)?|ss|ssful|ssfully)|works|worked|green|clean|exit(?:s|ed)? (?:with )?(?:code )?0|bestanden|bestehen|erfolgreich|grün|réussi(?:e|s|es)?|réussissent|passent|pasan|pasaron|exitos[oa]s?|exitosamente|correctamente)\b|\blaufen (?:alle |jetzt |nun |wieder )*durch\b|\bavec succès\b|\bcon éxito\b|通过|成功|合格|パス|通(?:った|りました|って|る)|✅|✓/i
+  /\b(?:\w{2,20}ed successfully|pass(?:es|ed|ing)?|succe(?:ed(?:s|ed)?|ss|ssful|ssfully)|works|worked|green|clean|exit(?:s|ed)? (?:with )?(?:code )?0|bestanden|bestehen|erfolgreich|grün|réussi(?:e|s|es)?|réussissent|passent|pasan|pasaron|exitos[oa]s?|exitosamente|correctamente)\b|\blaufen (?:alle |jetzt |nun |wieder )*durch\b|\bavec succès\b|\bcon éxito\b|通过|成功|合格|パス|通(?:った|りました|って|る)|✅|✓/i
 /** A number of passed tests says nothing of the others. */
 const COUNTED =
   /\b\d+(?: of \d+)?(?: [\p{L}]+){0,2} (?:passed|bestanden|pass|pasan|superadas|passing)\b|\d+ ?(?:个|件)?(?:通过|成功)/giu
@@ -31,9 +31,9 @@ const NOT_DONE = new RegExp(
 )
 /** A failure, now or in the past, as the verb of a clause. */
 const FAILS_NOW =
-  /(?<!\p{L})(?:fails?|failing|broken|still (?:\w+ )?(?:fail\w*|errors?|reports? (?:\w+ )?errors?|crash\w*)|now fail|are failing|échouent?|fall(?:a|an)\b(?! en)|fallando|falha|fallisce)(?!\p{L})|schl(?:ägt|agen)\b[^.]{0,30}\bfehl\b|scheiter[tn]\b|(?:仍然?|还是|依然|まだ)(?:会)?(?:失败|失敗)|ne (?:passe|fonctionne) pas/iu
+  /(?<!\p{L})(?:fails?|failing|broken|still (?:\w+ )?(?:fail\w*|errors?|reports? (?:\w+ )?errors?|crash\w*)|now fail|(?:is|are) (?:now |still )?red|échouent?|fall(?:a|an)\b(?! en)|fallando|falha|fallisce)(?!\p{L})|schl(?:ägt|agen)\b[^.]{0,30}\bfehl\b|scheiter[tn]\b|(?:仍然?|还是|依然|まだ)(?:会)?(?:失败|失敗)|ne (?:passe|fonctionne) pas/iu
 const FAILED =
-  /(?<!\p{L})(?:failed|rejected|refused|blocked|denied|aborted|crashed|(?:return|report|rais|thr[eo]w|produc|end)\w* (?:\w+ ){0,2}(?:errors?|failures?)|exit(?:s|ed)? (?:with )?(?:code )?[1-9]\d{0,2}|unsuccessful|could(?: not|n['’]t) be \w+|did(?: not|n['’]t) (?:work|succeed|pass)|fehlgeschlagen|gescheitert|échoué|falló|fallaron|falhou|fallit[oa])(?!\p{L})|schlug(?:en)?\b[^.]{0,30}\bfehl\b|失败|失敗|报错|出错/iu
+  /(?<!\p{L})(?:failed|rejected|refused|blocked|denied|aborted|crashed|(?:return|report|rais|thr[eo]w|produc|end)\w* (?:\w+ ){0,2}(?:errors?|failures?)|exit(?:s|ed)? (?:with )?(?:code )?[1-9]\d{0,2}|unsuccessful|could(?: not|n['’]t) be (\w+)|did(?: not|n['’]t) (?:work|succeed|pass)|fehlgeschlagen|gescheitert|échoué|falló|fallaron|falhou|fallit[oa])(?!\p{L})|schlug(?:en)?\b[^.]{0,30}\bfehl\b|失败|失敗|报错|出错/iu
 /** What keeps a failure from being the last word: an order of events, a solution, a condition. */
 const NOT_LAST = new RegExp(
   [
@@ -109,7 +109,7 @@ export function failuresIn(sentence: string, above: string): readonly Failure[] 
     if (found === null || isOvercome(all)) return []
     return [
       {
-        ...{ clause, subject: clause.slice(0, found.index) },
+        ...{ clause, subject: `${clause.slice(0, found.index)} ${found[1] ?? ''}` },
         isNow: now !== null || !HISTORY.test(above),
       },
     ]
@@ -171,7 +171,7 @@ export function statedTests(text: string): TestCounts | undefined {
 
 /** Words that say nothing of what a call is. */
 const EMPTY = new Set(
-  'the all every each its their our run runs ran command suite script call tool step job and for with from was were are been has have had now then also again currently last latest final current whole full new this that der die das alle den ist sind wurde wurden hat los las les une est ont commande comando user'.split(
+  'never not without the all every each its their our run runs ran command suite script call tool step job and for with from was were are been has have had now then also again currently last latest final current whole full new this that der die das alle den ist sind wurde wurden hat los las les une est ont commande comando user'.split(
     ' ',
   ),
 )
@@ -229,7 +229,7 @@ const CHANGED = [
   // "Updated a.ts", "I changed the rounding in a.ts", not "the added rows of a.ts".
   `(?:^|[,;:(|–—-] ?|\\b(?:I|we|it|assistant|was|were|been|has|have|also|then|and|successfully|now|model|agent) )(?:${DID})\\b${GAP}${FILE}`,
   // "a.ts was updated", "a.ts: updated to", not "a.ts: LRU, updated on each read".
-  `${FILE}(?:\\s*[:(|–—→-]+\\s*|\\s(?:was|were|has been|have been|got)\\s)(?:(?:also|now|then|successfully|file)\\s)*(?:${DID})\\b(?! (?:by|in (?:v?\\d|(?:this|the|that|an?) (?:\\w+ )?(?:branch|commit|PR|release|version))|on|per|each|every|when|at|for each)\\b)`,
+  `${FILE}(?:\\s*[:(|–—→*-]+(?:\\s|\\*)*|,?\\s(?:which\\s|and\\s)?(?:was|were|has been|have been|got)\\s)(?:(?:also|now|then|successfully|file)\\s)*(?:${DID})\\b(?! (?:by|in (?:v?\\d|(?:this|the|that|an?) (?:\\w+ )?(?:branch|commit|PR|release|version))|on|per|each|every|when|at|for each)\\b)`,
   // "a.ts: option renamed", not "a.ts: the added rows".
   `${FILE}:\\s(?:(?!\\b(?:that|which|when|where|is|are|be|of|for)\\b)[^.;:${OTHER}]){0,40}\\b(?:${DID})(?=[.;,]|$| and\\b)`,
   `${FILE}[^.;:${OTHER}]{0,12}\\bwurden?\\b(?! \\d{4}| bereits| früher| zuvor)[^.;${OTHER}]{0,60}\\b(?:${DE})\\b|\\bwurden?\\b${GAP}${FILE}[^.;${OTHER}]{0,40}\\b(?:${DE})\\b|${FILE}[:–—( -]{1,3}(?:${DE})\\b`,
@@ -249,14 +249,14 @@ export function claimsChange(marked: string, above: string): boolean {
   return CHANGED.some((pattern) => pattern.test(marked))
 }
 
-const SAME =
-  'unchanged|untouched|unmodified|unaltered|intact|read[- ]only|only read|as (?:it|they) (?:was|is|were|are)|alone'
-const TOUCHED = 'changed?|modif(?:y|ied|ying)|edit(?:ed|ing)?|touch(?:ed|ing)?|alter(?:ed|ing)?|written'
+const TOUCHED =
+  'changed?|changing|modif(?:y|ied|ying)|edit(?:ed|ing)?|touch(?:ed|ing)?|alter(?:ed|ing)?|written'
+const SAME = `unchanged|untouched|unmodified|unaltered|intact|read[- ]only|only (?:read|reviewed|inspected|viewed)|as (?:it|they) (?:was|is|were|are)|alone|(?:not|never|without) (?:been |being |yet )?(?:${TOUCHED})|(?:no|without) (?:\\w+ )?(?:changes|edits|modifications)`
 const UNCHANGED = new RegExp(
   [
-    `${FILE},? (?:(?:was|is|were|are|has been|remain(?:s|ed)?|stay(?:s|ed)?|left|kept) ){0,3}(?:completely |still )?(?:${SAME}|not (?:been )?(?:${TOUCHED})\\b)`,
-    `${FILE}\\s?[:(|–—-]{1,3}\\s?(?:${SAME}|not (?:been )?(?:${TOUCHED})\\b|no changes)`,
-    `\\b(?:left|kept|leaving|keeping) ${FILE} (?:${SAME})`,
+    // Between the file and the claim stand only verbs of being and of reading.
+    `${FILE}[\\s,:;(|–—-]{0,3}(?:(?:was|is|were|are|has|have|been|remain(?:s|ed)?|stay(?:s|ed)?|left|kept|completely|still|only|read|reviewed|inspected|viewed|examined|checked|but|and)[\\s,;:]{1,2}){0,6}(?:${SAME})\\b`,
+    `\\b(?:left|kept|leaving|keeping) ${FILE} (?:${SAME})\\b`,
     `\\b(?:did not|didn['’]t|never|without|only read)(?: (?:${TOUCHED}))? ${FILE}|\\bno (?:changes?|edits?|modifications?) (?:(?:were|was|have been|made) ){0,2}(?:to|in) ${FILE}`,
     `${FILE} (?:blieb|bleibt|ist|wurde|war) (?:unverändert|unberührt|nicht (?:geändert|angefasst|bearbeitet|verändert))`,
     `${FILE} (?:est |reste |est resté )?(?:inchangé|intact)|${FILE} n['’]a pas été (?:modifié|touché|changé)`,
@@ -269,7 +269,7 @@ const UNCHANGED = new RegExp(
 /** Whether a sentence, with marks for files, claims that FILE was not changed at all. `above`: the heading or line above the list. */
 export function claimsNoChange(marked: string, above: string): boolean {
   const isBare = !/[\p{L}\p{N}]/u.test(marked.replace(FILE, ''))
-  if (isBare) return new RegExp(`\\b(?:${SAME}|not (?:${TOUCHED}))\\b`, 'i').test(above)
+  if (isBare) return new RegExp(`\\b(?:${SAME})\\b`, 'i').test(above)
   return UNCHANGED.test(marked) && !/\b(?:since|after|before|until|when|then|first|yet)\b/i.test(marked)
 }
 
@@ -381,7 +381,7 @@ export function withoutStress(key: string): string {
 }
 
 const NO_MORE =
-  /\b(?:no longer|withdr[ae]w\w*|revoked|lifted|dropped|took back|taken back|cancell?ed|retracted|rescinded|aufgehoben|zurückgenommen|nicht mehr|ya no|retir(?:ó|ada)|ne s['’]applique plus)\b|不再|取消|撤回/i
+  /\b(?:no longer|withdr[ae]w\w*|revoked|lifted|dropped|took back|taken back|cancell?ed|retracted|rescinded|allowed now|now allowed|aufgehoben|zurückgenommen|nicht mehr|ya no|retir(?:ó|ada)|ne s['’]applique plus)\b|不再|取消|撤回/i
 const NEGATIVE =
   /\b(?:no|not|never|without|avoid|forbid\w*|don['’]?t|must ?n['’]t|nie|niemals|nicht|kein\w*|ne|jamais|nunca|sin)\b|禁止|不|别|ない|な$/i
 
@@ -400,7 +400,7 @@ export function isNegative(text: string): boolean {
  */
 
 const OPEN =
-  /\b(?:(?:still|remains?) (?:open|pending|to do|to be done|undone)|pending|outstanding|not (?:yet )?(?:done|started|finished|completed)|offen|ausstehend|pendientes?|en attente|à faire)\b|待办|未完成|未着手/i
+  /^\W*to-?do\b|\b(?:still (?:needs?|has|have) to|(?:still|remains?) (?:open|pending|to do|to be done|undone)|pending|outstanding|not (?:yet )?(?:done|started|finished|completed)|offen|ausstehend|pendientes?|en attente|à faire)\b|待办|未完成|未着手/i
 
 /** Whether a sentence says that a task is open. */
 export function claimsOpen(sentence: string): boolean {

@@ -38,7 +38,8 @@ const ERROR_LINE =
 export type Run = {
   readonly label: string
   readonly command: string | undefined
-  /** The stems of its words, and those of them that name the program or tool and not what it is applied to. */
+  /** The stems of the words of its call and its own, and those of them that name the program or tool and not what it is applied to. */
+  readonly context: ReadonlySet<string>
   readonly stems: ReadonlySet<string>
   readonly verbs: ReadonlySet<string>
   readonly outcome: Outcome
@@ -162,11 +163,12 @@ export class LogReader extends ExtractiveReader {
     const isPassed = counts !== undefined && (counts.passed ?? 0) > 0 && !counts.failed
     const hasErrors = !isPassed && ERROR_LINE.test(ends)
     const parts = command === undefined ? [{ outcome }] : partsOf(gistOf(command), outcome)
+    const context = stemsOf(headOf(command ?? `${call.name} ${JSON.stringify(call.input)}`, 400))
     for (const part of parts) {
       const own = 'command' in part ? { ...part, label: callLabel(call, part.command) } : { ...part, label }
       if ('command' in part && (TEST_COMMAND.test(part.command) || RUNS_TESTS.test(part.command)))
         this.#lastTest = { label: detached(own.label), outcome: isPassed ? 'ok' : part.outcome }
-      this.#addRun({ command: undefined, ...own, ...wordsOf(call, own), hasErrors })
+      this.#addRun({ command: undefined, ...own, ...wordsOf(call, own), context, hasErrors })
     }
   }
 
