@@ -7,11 +7,7 @@ import {
   claimsChange,
   claimsEnd,
   claimsNoChange,
-  claimsOnly,
   claimsOpen,
-  claimsOrder,
-  claimsSuccess,
-  claimsTests,
   FILE,
   failuresIn,
   hasStem,
@@ -28,7 +24,7 @@ import {
   statedFiles,
   statedTests,
   stemsOf,
-  subjectOfSuccess,
+  successesIn,
   withoutStress,
 } from './claims.ts'
 import { baseOf, type CheckedLog, type Run } from './log-reader.ts'
@@ -252,9 +248,6 @@ function wrongFiles(plain: string, above: string, record: CheckedLog, claims: Cl
     (stated.isVague
       ? failed > 0 && stated.count === own + failed
       : stated.count > own || (stated.isAll && named.length === 1 && stated.count < own))
-  const others = files.filter(({ change }) => change.edits > 0 && !named.some((one) => isSame(one, change)))
-  if (others.length > 0 && named.some(({ names }) => claimsOnly(withMarks(plain, names))))
-    return [`${others.length} other ${others.length === 1 ? 'file was' : 'files were'} changed`]
   const invented = inventedIn(plain, above, record, claims)
   if (named.length === 0 && invented.length === 0) {
     const changed = files.filter(({ change }) => change.edits > 0).length
@@ -270,7 +263,7 @@ function wrongFiles(plain: string, above: string, record: CheckedLog, claims: Cl
     if (mayBeChanged) return []
     const isWrong =
       own === 0
-        ? !isTwin(one, files) && claimsChange(withMarks(plain, one.names), above)
+        ? claimsChange(withMarks(plain, one.names), above)
         : named.length === 1 && isOther(own, failed)
     return isWrong ? [editsOf(one.change)] : []
   })
@@ -308,15 +301,6 @@ function withMarks(sentence: string, names: readonly string[]): string {
       return /[/.][a-z]\w{0,9}$/i.test(token) ? OTHER : text
     },
   )
-}
-
-/** Whether another file with the same base name was changed: it may be the same one by another path. */
-function isTwin(one: Claims['files'][number], files: Claims['files']): boolean {
-  return files.some((other) => other !== one && other.change.edits > 0 && isSame(one, other.change))
-}
-
-function isSame({ change }: Claims['files'][number], { path }: LogRecord['changes'][number]): boolean {
-  return baseOf(change.path) === baseOf(path)
 }
 
 /*
@@ -395,27 +379,25 @@ function wrongCounts(sentence: string, { counts, isWhole }: CheckedLog): string[
 }
 
 function wrongOutcomes(sentence: string, plain: string, above: string, record: CheckedLog): string[] {
-  const { failures, lastTest } = record
-  const isSuccess = claimsSuccess(plain)
+  const { failures, lastTest, runs: all } = record
+  const named = (text: string, subject: string): readonly Run[] => {
+    const exact = all.filter((run) => isNamedIn(text, run))
+    return exact.length > 0 ? exact : about(subject, all)
+  }
   const notes = new Set<string>()
-  for (const failure of failures)
-    if (isSuccess && isStanding(failure, record) && isNamedIn(sentence, failure))
-      notes.add(`${failure.label} failed`)
-  if (notes.size === 0 && lastTest?.outcome === 'failed') {
-    const line = failures.findLast(({ label }) => label === lastTest.label)?.line ?? ''
+  for (const { subject, isNow } of successesIn(plain)) {
+    const line = failures.findLast(({ label }) => label === lastTest?.label)?.line ?? ''
     const words = sentence.match(/(?<!\w)\w{4,100}(?!\w)/g) ?? []
     const isNamed = words.some((word) => /_|\d|[a-z][A-Z]/.test(word) && line.includes(word))
-    if (claimsTests(plain, lastTest.label) || claimsOrder(plain) || (isNamed && isSuccess))
+    const last = named(sentence, subject).at(-1)
+    if (lastTest?.outcome === 'failed' && (isNow || isNamed || isTests(subject, lastTest.label)))
       notes.add(`the last tests failed: ${lastTest.label}`)
+    else if (last?.outcome === 'failed') notes.add(`${last.label} failed`)
   }
-  const succeeded = subjectOfSuccess(plain)
-  const last = succeeded === undefined ? undefined : about(succeeded, record.runs).at(-1)
-  if (notes.size === 0 && last?.outcome === 'failed') notes.add(`${last.label} failed`)
   for (const { clause, subject, isNow } of failuresIn(sentence, above)) {
-    const exact = record.runs.filter((run) => isNamedIn(clause, run))
-    const runs = exact.length > 0 ? exact : about(subject, record.runs)
+    const runs = named(clause, subject)
     const newest = runs.at(-1)
-    if (newest === undefined && lastTest?.outcome === 'ok' && isTests(subject))
+    if (newest === undefined && lastTest?.outcome === 'ok' && isTests(subject, lastTest.label))
       notes.add(`the last tests succeeded: ${lastTest.label}`)
     if (newest?.outcome !== 'ok' || runs.some(({ outcome }) => outcome === 'failed')) continue
     const hasFailed = runs.some((run) => run.hasFailed)
@@ -424,15 +406,6 @@ function wrongOutcomes(sentence: string, plain: string, above: string, record: C
       notes.add(`${newest.label} succeeded${hasFailed ? ' later' : ''}`)
   }
   return [...notes]
-}
-
-/** Whether a failure is the last that is known of a call: no later one that contains its command succeeded. */
-function isStanding(
-  { command, isOpen, isOvercome }: LogRecord['failures'][number],
-  { runs }: CheckedLog,
-): boolean {
-  const last = command === undefined ? undefined : runs.findLast((run) => run.command?.includes(command))
-  return isOpen && !isOvercome && last?.outcome !== 'ok'
 }
 
 /**

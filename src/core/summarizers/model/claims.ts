@@ -10,10 +10,10 @@ import { isEastAsian } from '../text.ts'
 const NO_FAILURE =
   /\b(?:without|with no|with zero|no|zero|0)(?: \w+)? (?:errors?|failures?|failed|failing|problems|issues|warnings)\b(?: (?:were|was) (?:reported|found))?|\b(?:ohne|keine) Fehler\b|\bfehlerfrei\b|\b(?:sans|aucune) erreur\b|\b(?:sin|ningún|no (?:reporta|hay|muestra|da)) error(?:es)?\b|没有(?:任何)?(?:错误|报错)|(?:无|零)(?:错误|报错)|\b(\d+)(?:\/| of )\1 (?:tests? )?(?:pass\w*|bestanden|green)|エラー(?:なし|はない|なく|はありません)|(?<!\d)0 ?(?:件の)?(?:エラー|失敗)/gi
 const SUCCESS =
-  /\b(?:\w{2,20}ed successfully|pass(?:es|ed|ing)?|succe(?:ed(?:s|ed)?|ss|ssful|ssfully)|works|worked|green|clean|exit(?:s|ed)? (?:with )?(?:code )?0|bestanden|bestehen|erfolgreich|grün|réussi(?:e|s|es)?|réussissent|passent|pasan|pasaron|exitos[oa]s?|exitosamente|correctamente)\b|\blaufen (?:alle |jetzt |nun |wieder )*durch\b|\bavec succès\b|\bcon éxito\b|通过|成功|合格|パス|通(?:った|りました|って|る)|✅|✓/i
+  /\b(?:\w{2,20}ed successfully|(?:is|are|was|were|been) (?:now )?(?:fixed|resolved|solved|in order)|pass(?:es|ed|ing)?|succe(?:ed(?:s|ed)?|ss|ssful|ssfully)|works|worked|green|clean|exit(?:s|ed)? (?:with )?(?:code )?0|bestanden|bestehen|erfolgreich|grün|réussi(?:e|s|es)?|réussissent|passent|pasan|pasaron|exitos[oa]s?|exitosamente|correctamente)\b|\blaufen (?:alle |jetzt |nun |wieder )*durch\b|\bavec succès\b|\bcon éxito\b|通过|成功|合格|パス|通(?:った|りました|って|る)|✅|✓/i
 /** A number of passed tests says nothing of the others. */
 const COUNTED =
-  /\b\d+(?: of \d+)?(?: [\p{L}]+){0,2} (?:passed|bestanden|pass|pasan|superadas|passing)\b|\d+ ?(?:个|件)?(?:通过|成功)/giu
+  /(?<!\b(?:all|alle|die|the) )\b\d+(?: of \d+)?(?: [\p{L}]+){0,2} (?:passed|bestanden|pass|pasan|superadas|passing)\b|\d+ ?(?:个|件)?(?:通过|成功)/giu
 /** A failure of any kind or a purpose. It keeps a sentence from claiming a success, not from claiming an edit: "Fixed the error". */
 const FAILURE =
   /\b(?:so that|in order|bis|damit|although|except|denied)\b|\berrors?\b|\bproblems?\b|\bmissing\b|\bcrash|\bfehl\w*|\bschl(?:ägt|agen|ug)\b|\bbricht\b|\berreur|\bfalla|\bfallid|出错|报错|错误|エラー/i
@@ -47,23 +47,6 @@ const NOT_LAST = new RegExp(
 const HISTORY =
   /\b(?:errors?|fix\w*|problems?|issues?|history|evolution|troubleshooting|fehler|erreurs|errores)\b|错误|问题|エラー/i
 const CLAUSE = /[;,](?=\s)|[；，、]|\b(?:and|but|while|whereas|because|so|which|und|aber|et|mais|y|pero)\b/iu
-/** Something that was broken is said to be in order. */
-const IN_ORDER =
-  /\b(?:(?:is|are|now|been|was|were|everything|all|fully) (?:now |all )?(?:fixed|resolved|solved|working|works|verified)|everything (?:\w+ )?(?:green|passes|fine|ok)|(?:fixed|works) (?:now|again|correctly|as expected)|(?:fixed|resolved) and (?:tested|verified)|funktioniert|behoben|resuelt[oa]|ya funciona|résolue?|est corrigé|fonctionne)(?!\p{L})|已(?:经)?(?:修复|解决)|(?:修正|解決)(?:済|しました|された)/iu
-const ALL_TESTS = new RegExp(
-  [
-    '\\b(?:all|every|the)\\b[\\w ]{0,20}\\btests? (?:suites? )?(?:now )?(?:pass(?:es|ed)?|succeed(?:s|ed)?|(?:is|are|were) (?:now )?(?:passing|green|successful))',
-    '(?:^|[.:] ?|and |the )tests? (?:suite )?(?:is )?(?:now |fully )?(?:green|pass(?:es|ed)?|(?:are|were) (?:now )?(?:passing|green|successful))',
-    '\\b(?:alle|die|sämtliche) (?:\\d{1,6} )?Tests (?:\\w+ )?(?:bestanden|(?:sind|waren) (?:\\w+ )?(?:grün|erfolgreich|bestanden)|(?:laufen|liefen|bestehen)\\b)',
-    '\\b(?:tous )?les tests (?:passent|réussissent)|\\bl[oa]s (?:\\d{1,6} )?(?:tests|pruebas) (?:pasan|pasaron)',
-    '(?:所有|全部)(?:的)?(?:单元)?测试(?:都|均|已|现已|现在)*通过|测试(?:已|都|均|现已)*(?:全部|全都)?(?:都|均)?通过',
-    '(?:すべて|全て|全)の?テストが?(?:成功|通過|合格|パス|通)|テスト[はが](?:すべて|全て|全部|全件)(?:成功|通過|合格|パス|通)',
-  ].join('|'),
-  'i',
-)
-/** Tests of one kind, of which the last run may not be one. */
-const SOME_TESTS = /\b(?:unit|integration|e2e|end-to-end|smoke|regression)\b|单元/i
-
 /** A sentence in which a success that names a failure is a plain success. */
 export function plainOf(sentence: string): string {
   return sentence.replaceAll(NO_FAILURE, ' passed ')
@@ -86,10 +69,6 @@ const WANTED =
 /** Whether lines below a heading are about what is wanted. */
 export function isWanted(heading: string): boolean {
   return WANTED.test(heading)
-}
-
-export function claimsSuccess(plain: string): boolean {
-  return SUCCESS.test(plain.replaceAll(COUNTED, ' ')) && isDone(plain) && !FAILURE.test(plain)
 }
 
 /** Whether a failure in a sentence is not the last word. */
@@ -116,26 +95,17 @@ export function failuresIn(sentence: string, above: string): readonly Failure[] 
   })
 }
 
-/** What a clause says succeeded. */
-export function subjectOfSuccess(plain: string): string | undefined {
-  const clauses = claimsSuccess(plain) ? plain.split(CLAUSE) : []
-  const at = (clause: string): number => clause.replaceAll(COUNTED, ' ').search(SUCCESS)
-  const clause = clauses.find((one) => at(one) > 0)
-  return clause?.slice(0, at(clause))
+/** What a sentence, as `plainOf` returns it, says succeeded, and whether it says that all is in order now. */
+export function successesIn(plain: string): { readonly subject: string; readonly isNow: boolean }[] {
+  if (!isDone(plain) || FAILURE.test(plain)) return []
+  return plain.split(CLAUSE).flatMap((clause) => {
+    const at = clause.replaceAll(COUNTED, ' ').search(SUCCESS)
+    return at < 0 ? [] : [{ subject: clause.slice(0, at), isNow: IN_ORDER.test(clause) }]
+  })
 }
 
-/** Whether a sentence, as `plainOf` returns it, says that something is in order now. */
-export function claimsOrder(plain: string): boolean {
-  return IN_ORDER.test(plain) && isDone(plain) && !FAILURE.test(plain)
-}
-
-/** Whether a sentence claims that all tests pass. `label`: the last run of tests. */
-export function claimsTests(plain: string, label: string): boolean {
-  const [claim] = ALL_TESTS.exec(plain) ?? []
-  if (claim === undefined || !isDone(plain) || FAILURE.test(plain)) return false
-  const [kind] = SOME_TESTS.exec(claim) ?? []
-  return kind === undefined || label.toLowerCase().includes(kind.toLowerCase())
-}
+/** Something that was broken is said to be in order. */
+const IN_ORDER = /\b(?:works|working|fixed|resolved|solved) (?:now|again|as expected)\b|\bnow works\b/i
 
 /** The numbers of tests that passed and that failed. */
 export type TestCounts = { readonly passed: number | undefined; readonly failed: number | undefined }
@@ -196,13 +166,14 @@ export function hasStem(stems: ReadonlySet<string>, wanted: string): boolean {
   )
 }
 
-/** Words for all tests. */
+/** All tests, or those of one kind; or everything. */
 const TESTS =
-  /^\W*(?:(?:all|the|alle|die|les|los|las) )*(?:tests?|test suite|pruebas)(?: (?:are|were|is|sind|ont|sont|have|has))*\s*$|^\W*(?:测试|テスト)/i
+  /^\W*(?:now )?(?:(?:all|the|of|\d{1,6}|alle|die|tous|todas|todos|les|los|las) )*(?:(unit|integration|e2e|end-to-end|smoke|regression) )?(?:tests?(?: suite)?|pruebas|everything)(?: (?:is|are|were|now|again|still|alle|jetzt|nun|sind|waren|laufen|ont|sont|have|has))*\s*$|^\W*(?:所有|全部)?(?:的)?(单元)?(?:测试)|^\W*(?:すべて|全て|全)?の?(?:テスト)/i
 
-/** Whether a subject is the tests as a whole. */
-export function isTests(subject: string): boolean {
-  return TESTS.test(subject)
+/** Whether a subject is the tests as a whole. `label`: the last run of tests, which may not be of the kind of the subject. */
+export function isTests(subject: string, label: string): boolean {
+  const [found, kind, other] = TESTS.exec(subject.split(/[:|]/).at(-1)!) ?? []
+  return found !== undefined && label.toLowerCase().includes((kind ?? other ?? '').toLowerCase())
 }
 
 /*
@@ -271,16 +242,6 @@ export function claimsNoChange(marked: string, above: string): boolean {
   const isBare = !/[\p{L}\p{N}]/u.test(marked.replace(FILE, ''))
   if (isBare) return new RegExp(`\\b(?:${SAME})\\b`, 'i').test(above)
   return UNCHANGED.test(marked) && !/\b(?:since|after|before|until|when|then|first|yet)\b/i.test(marked)
-}
-
-const ONLY = new RegExp(
-  `(?:^|\\W)only ${FILE} (?:was|has been) (?:${DID})|\\b(?:${DID}|touched) only ${FILE}\\s?[.;,]?$`,
-  'i',
-)
-
-/** Whether a sentence claims that no other file was changed. */
-export function claimsOnly(marked: string): boolean {
-  return ONLY.test(marked)
 }
 
 /*

@@ -167,7 +167,7 @@ export class LogReader extends ExtractiveReader {
     for (const part of parts) {
       const own = 'command' in part ? { ...part, label: callLabel(call, part.command) } : { ...part, label }
       if ('command' in part && (TEST_COMMAND.test(part.command) || RUNS_TESTS.test(part.command)))
-        this.#lastTest = { label: detached(own.label), outcome: isPassed ? 'ok' : part.outcome }
+        this.#lastTest = { label: detached(label), outcome: isPassed ? 'ok' : part.outcome }
       this.#addRun({ command: undefined, ...own, ...wordsOf(call, own), context, hasErrors })
     }
   }
