@@ -387,7 +387,7 @@ function wrongOutcomes(sentence: string, plain: string, above: string, record: C
   const notes = new Set<string>()
   for (const { subject, isNow } of successesIn(plain)) {
     const line = failures.findLast(({ label }) => label === lastTest?.label)?.line ?? ''
-    const words = sentence.match(/(?<!\w)\w{4,100}(?!\w)/g) ?? []
+    const words = subject.match(/(?<!\w)\w{4,100}(?!\w)/g) ?? []
     const isNamed = words.some((word) => /_|\d|[a-z][A-Z]/.test(word) && line.includes(word))
     const last = named(sentence, subject).at(-1)
     if (lastTest?.outcome === 'failed' && (isNow || isNamed || isTests(subject, lastTest.label)))

@@ -202,7 +202,7 @@ function partsOf(chain: string, outcome: Outcome): { command: string; outcome: O
   let from = 0
   let isFilter = false
   const add = (to: number, joint: string): void => {
-    const command = oneLine(text.slice(from, to)).replace(/^(?:\w+=\S* )+/, '')
+    const command = oneLine(text.slice(from, to)).replace(/^(?:\w+=\S* )+| ?[\d&]?>{1,2} ?[^\s>&]+$/g, '')
     if (!isFilter && command !== '' && !SHOWS.test(command))
       parts.push({ command: headOf(command, 400), joint })
     if (isFilter && joint !== '|' && parts.length > 0) parts.at(-1)!.joint = joint
