@@ -157,16 +157,9 @@ function isTold(line: string, words: ReadonlySet<string>): boolean {
 
 /** The share of a failure's words that tells it. */
 const TOLD_SHARE = 0.7
-/** The longest part of a rule that is compared: a longer sentence was cut in the middle of a word. */
-const COMPARED_UNITS = 400
-/** A rule that is an item of a list, below the line before the list. */
-const ITEM = /^.{1,80}: (.{8,})$/s
 
 function isRuleNamed({ text }: Rule, isNamed: (label: string) => boolean): boolean {
-  const compared = text.length <= COMPARED_UNITS ? text : text.slice(0, text.lastIndexOf(' ', COMPARED_UNITS))
-  const [, item] = ITEM.exec(compared) ?? []
-  const words = compared.replace(/…$/, '').replace(/^(?:And|But|Also|So|Und|Aber|Y|Pero|Et|Mais) /, '')
-  return isNamed(words) || (item !== undefined && isNamed(item))
+  return isNamed(text.replace(/…$/, '').replace(/^(?:And|But|Also|So|Und|Aber|Y|Pero|Et|Mais) /, ''))
 }
 
 /** Whether a text contains a name that is not part of a longer one. */
@@ -237,8 +230,7 @@ function wrongFiles(plain: string, above: string, record: CheckedLog, claims: Cl
   const { files, edits, attempts } = claims
   const named = files.filter(({ names }) => names.some((name) => mentions(plain, name)))
   const same = named.filter(
-    ({ names, change: { path, edits } }) =>
-      edits > 0 && !record.isRestored(baseOf(path)) && claimsNoChange(withMarks(plain, names), above),
+    ({ names, change: { edits } }) => edits > 0 && claimsNoChange(withMarks(plain, names)),
   )
   if (same.length > 0) return same.map(({ change }) => editsOf(change))
   if (!isDone(plain)) return []

@@ -238,9 +238,7 @@ const UNCHANGED = new RegExp(
 )
 
 /** Whether a sentence, with marks for files, claims that FILE was not changed at all. `above`: the heading or line above the list. */
-export function claimsNoChange(marked: string, above: string): boolean {
-  const isBare = !/[\p{L}\p{N}]/u.test(marked.replace(FILE, ''))
-  if (isBare) return new RegExp(`\\b(?:${SAME})\\b`, 'i').test(above)
+export function claimsNoChange(marked: string): boolean {
   return UNCHANGED.test(marked) && !/\b(?:since|after|before|until|when|then|first|yet)\b/i.test(marked)
 }
 
@@ -348,7 +346,7 @@ const NEGATIVE =
 
 /** Whether a line says that a rule ended, and not that something else did. */
 export function claimsEnd(line: string): boolean {
-  return NO_MORE.test(line.replaceAll(/"[^"]{0,400}"/g, ' ')) && !/\?\s*$/.test(line)
+  return NO_MORE.test(line)
 }
 
 /** Whether a rule forbids something, as its wording shows. */

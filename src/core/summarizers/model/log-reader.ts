@@ -1,7 +1,6 @@
 import { detached, headOf } from '../../messages/characters.ts'
 import { isObject } from '../../messages/json.ts'
 import type { Outcome } from '../../messages/outcome.ts'
-import { TEST_COMMAND } from '../../messages/outcome-wordings.ts'
 import { isListingTool } from '../../messages/tool-names.ts'
 import { type Call, type CallsRead, outputHead, outputTail, targetOf } from '../calls.ts'
 import { callLabel, gistOf, shellCommand } from '../extractive/shell.ts'
@@ -24,12 +23,8 @@ const SHOWS =
 /** Commands that may change the files that they name. */
 const WRITES =
   /(?<![-=\w])>{1,2} ?["']?[\w./~$]|\b(?:sed|perl|awk|python\d?|node|ruby|tee|mv|cp|rm|patch|git (?!diff|log|show|status|add|commit|blame|push))\b|--(?:fix|write)\b/
-/** Commands that change files without naming them. */
-const CHANGES_ANY = /\bgit (?:apply|am|merge|pull|restore|revert|stash|cherry-pick|rebase)\b|\bpatch -/
-const RESTORES = /\bgit (?:checkout|restore)\b|\b(?:rm|mv|cp)\b|undo/
-const RESTORES_ANY = /\bgit (?:(?:reset|stash|revert|clean)\b|(?:checkout|restore) (?:-- )?\.(?!\S))/
 const RUNS_TESTS =
-  /^(?!(?:git|ls|cat|cd|rm|mkdir|grep|find|echo)\b)\S{1,60}(?: \S{1,60}){0,4} tests?(?:[: ]|$)/
+  /^(?!(?:git|rm|mv|cp)\b)(?:\S{0,60}test|\S{1,60}(?: \S{1,60}){0,4} (?:\S{0,30}test|tests))(?:[: ]|$)/
 /** A line that begins like an error, or a message of one. */
 const ERROR_LINE =
   /(?:^|[\r\n])\W{0,10}(?:error|fail(?:ed|ure|s)?|fatal|traceback|panic|denied|abort(?:ed)?)\b(?! ?[=:(]? ?0)|\w(?:Error|Exception): |\b(?:not found|permission denied|connection refused|timed? ?out|no such file)\b|"(?:error|errors)": ?(?!null|false|\[\]|""|0)/i
@@ -54,8 +49,7 @@ export type CheckedLog = LogRecord & {
   readonly runs: readonly Run[]
   /** The numbers that runs of tests reported, the newest last. */
   readonly counts: readonly TestCounts[]
-  /** Whether the file with a base name may have got its first content back, and whether any call names it. */
-  readonly isRestored: (base: string) => boolean
+  /** Whether any call names a file with this base name. */
   readonly isNamed: (base: string) => boolean
 }
 
@@ -69,13 +63,11 @@ export class LogReader extends ExtractiveReader {
   readonly #uncertain = new Set<string>()
   readonly #named = new Set<string>()
   readonly #listed = new Set<string>()
-  readonly #restored = new Set<string>()
   readonly #runs = new Map<string, Run>()
   readonly #lastOutcomes = new Map<string, Outcome>()
   readonly #counts: TestCounts[] = []
   #lastTest: LogRecord['lastTest']
   #anyMayBeChanged = false
-  #anyIsRestored = false
 
   override add(message: Parameters<ExtractiveReader['add']>[0], calls: CallsRead, position?: number): void {
     super.add(message, calls, position)
@@ -104,11 +96,7 @@ export class LogReader extends ExtractiveReader {
     })
     return {
       ...{ ...record, changes, failures, lastTest: this.#lastTest ?? record.lastTest },
-      ...{
-        runs: [...this.#runs.values()],
-        counts: this.#counts,
-        isRestored: (base: string) => this.#anyIsRestored || this.#restored.has(base),
-      },
+      ...{ runs: [...this.#runs.values()], counts: this.#counts },
       isNamed: (base) => this.#named.has(base),
     }
   }
@@ -117,7 +105,7 @@ export class LogReader extends ExtractiveReader {
     const { name, effect, input, paths, result } = call
     const text = headOf(typeof input === 'string' ? input : JSON.stringify(input), OUTPUT_UNITS)
     const output = outputHead(result!.output, OUTPUT_UNITS)
-    const isGit = /\bgit\b/.test(shellCommand(call) ?? '')
+    const isGit = /\b(?:git|patch)\b/.test(shellCommand(call) ?? '')
     for (const [file] of `${text}\n${output}`.matchAll(FILE_NAME)) {
       if (this.#named.size < MAX_NAMES && !this.#named.has(file)) this.#named.add(detached(file))
       // It lists what was changed in any way.
@@ -131,25 +119,19 @@ export class LogReader extends ExtractiveReader {
       const isMultiple = isObject(input) && Array.isArray(input.edits) && input.edits.length > 1
       if (isMultiple || text.split('@@').length > 2)
         for (const path of paths) this.#uncertain.add(baseOf(path))
-      // A patch of several files.
-      for (const [header] of text.matchAll(/(?:\*\*\*|\+\+\+|---) [^\\\n]{1,300}/g))
-        for (const [file] of header.matchAll(FILE_NAME)) this.#uncertain.add(file)
       return
     }
     const command = shellCommand(call)
     if (isListingTool(name)) return
     this.#addRuns(call, command)
     if (command === undefined) this.#lastOutcomes.set(name, result!.outcome)
-    this.#anyIsRestored ||= RESTORES_ANY.test(command ?? '')
     // A subagent may change anything.
-    this.#anyMayBeChanged ||= CHANGES_ANY.test(command ?? '') || (isObject(input) && 'prompt' in input)
-    if (command !== undefined && !WRITES.test(command)) return
     const isAgent = isObject(input) && 'prompt' in input
+    this.#anyMayBeChanged ||= isAgent
+    if (command !== undefined && !WRITES.test(command)) return
     // Other tools change the files whose paths are their arguments, not those of a message or a task.
     const named = command === undefined && !isAgent ? (text.match(/"[^"\s]{1,400}"/g) ?? []).join(' ') : text
     for (const [file] of headOf(named, ARGUMENT_UNITS).matchAll(FILE_NAME)) this.#uncertain.add(file)
-    for (const part of command?.split(/&&|[;\n]/) ?? [`${name} ${named}`])
-      if (RESTORES.test(part)) for (const [file] of part.matchAll(FILE_NAME)) this.#restored.add(file)
   }
 
   #addRuns(call: Call, command: string | undefined): void {
@@ -157,18 +139,19 @@ export class LogReader extends ExtractiveReader {
     const start = outputHead(output, END_UNITS)
     const ends = `${start}\n${outputTail(output, start.length, END_UNITS)}`
     const label = callLabel(call, command)
+    const parts = partsOf(command === undefined ? undefined : gistOf(command), outcome)
+    const isTest = (text = ''): boolean => RUNS_TESTS.test(text)
     const counts = statedTests(ends)
-    if (counts !== undefined && (command !== undefined || RUNS_TESTS.test(targetOf(call) ?? '')))
+    if (counts !== undefined && (command !== undefined || isTest(targetOf(call))))
       this.#counts.push({ ...counts, failed: counts.failed ?? 0 })
     const isPassed = counts !== undefined && (counts.passed ?? 0) > 0 && !counts.failed
     const hasErrors = !isPassed && ERROR_LINE.test(ends)
-    const parts = command === undefined ? [{ outcome }] : partsOf(gistOf(command), outcome)
     const context = stemsOf(headOf(command ?? `${call.name} ${JSON.stringify(call.input)}`, 400))
     for (const part of parts) {
-      const own = 'command' in part ? { ...part, label: callLabel(call, part.command) } : { ...part, label }
-      if ('command' in part && (TEST_COMMAND.test(part.command) || RUNS_TESTS.test(part.command)))
+      if (isTest(part.command) || (part.command !== undefined && counts !== undefined && parts.length === 1))
         this.#lastTest = { label: detached(label), outcome: isPassed ? 'ok' : part.outcome }
-      this.#addRun({ command: undefined, ...own, ...wordsOf(call, own), context, hasErrors })
+      const own = part.command === undefined ? label : callLabel(call, part.command)
+      this.#addRun({ ...part, ...wordsOf(call, part.command), label: own, context, hasErrors })
     }
   }
 
@@ -196,7 +179,8 @@ const MAX_PARTS = 10
  * The commands of a chain, without those that only show something, each with what the outcome of the whole says of it: the last one had
  * it; the ones before it succeeded with it when each had to. Which of several failed is not known.
  */
-function partsOf(chain: string, outcome: Outcome): { command: string; outcome: Outcome }[] {
+function partsOf(chain: string | undefined, outcome: Outcome): Pick<Run, 'command' | 'outcome'>[] {
+  if (chain === undefined) return [{ command: undefined, outcome }]
   const text = chain.split('<<')[0]!
   const parts: { command: string; joint: string }[] = []
   let from = 0
@@ -223,10 +207,7 @@ function partsOf(chain: string, outcome: Outcome): { command: string; outcome: O
 }
 
 /** The words of a call, and those of them that name the program or tool. */
-function wordsOf(
-  { name, input }: Call,
-  { command }: { readonly command?: string },
-): Pick<Run, 'stems' | 'verbs'> {
+function wordsOf({ name, input }: Call, command: string | undefined): Pick<Run, 'stems' | 'verbs'> {
   if (command === undefined)
     return { verbs: stemsOf(name), stems: stemsOf(`${name} ${headOf(JSON.stringify(input), 400)}`) }
   const bare = command.replaceAll(/"[^"]{0,400} [^"]{0,400}"?|'[^']{0,400} [^']{0,400}'?/g, ' ')
