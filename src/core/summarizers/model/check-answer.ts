@@ -13,6 +13,7 @@ import {
   hasStem,
   isDone,
   isNegative,
+  isOpenList,
   isOvercome,
   isTests,
   isWanted,
@@ -72,15 +73,18 @@ export function contradictionsIn(text: string, record: CheckedLog): readonly Con
     else if (/[:：]\**\s*$/.test(line)) lead = line
     else if (/^[^-*+\d\s]/.test(line)) lead = ''
     const above = `${heading} ${lead}`
-    const isOpen = (isWanted(above) && line !== heading) || /^\s*[-*+] \[ \]/.test(line)
+    const isOpen = (isWanted(above) && line !== heading) || BOX.test(line)
     const facts = new Set([
       ...(isOpen ? [] : sentencesOf(line)).flatMap((one) => contradictions(one, above, record, claims)),
       ...wrongRules(line, claims),
-      ...doneIn(line, isOpen, claims),
+      ...doneIn(line, isOpenList(above) || BOX.test(line), claims),
     ])
     return facts.size === 0 ? [] : [{ line: sentencesOf(line).join(' '), facts: [...facts] }]
   })
 }
+
+/** An open check box. */
+const BOX = /^\s*[-*+] \[ \]/
 
 function isFence(line: string): boolean {
   return /^\s*(?:```|~~~)/.test(line)
@@ -389,7 +393,7 @@ function wrongOutcomes(sentence: string, plain: string, above: string, record: C
   for (const { clause, subject, isNow } of failuresIn(sentence, above)) {
     const runs = named(clause, subject)
     const newest = runs.at(-1)
-    if (newest === undefined && lastTest?.outcome === 'ok' && isTests(subject, lastTest.label))
+    if (newest === undefined && isNow && lastTest?.outcome === 'ok' && isTests(subject, lastTest.label))
       notes.add(`the last tests succeeded: ${lastTest.label}`)
     if (newest?.outcome !== 'ok' || runs.some(({ outcome }) => outcome === 'failed')) continue
     const hasFailed = runs.some((run) => run.hasFailed)

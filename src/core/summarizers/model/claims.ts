@@ -62,13 +62,19 @@ function withoutCode(sentence: string): string {
   return sentence.replaceAll(/`[^`\n]{0,400}`|(?<!\S)--?[a-z][\w-]{0,40}/gi, ' ')
 }
 
-/** Headings of what was only wanted. */
-const WANTED =
-  /\b(?:next|pending|to-?do|open|plan\w*|remaining|goals?|criteria|requests?|user messages|offen\w*|nächste\w*|ausstehend\w*|aufgaben|pendientes|próximos|siguientes|restant\w*)\b|待办|待处理|下一步|计划|要求|次の|残り/i
+/** Headings of what is open, and of what was only wanted. */
+const OPEN_LIST =
+  /\b(?:next|pending|to-?do|open|remaining|offen\w*|nächste\w*|ausstehend\w*|pendientes|próximos|siguientes|restant\w*)\b|待办|待处理|下一步|次の|残り/i
+const WANTED = /\b(?:plan\w*|goals?|criteria|requests?|user messages|aufgaben)\b|计划|要求/i
+
+/** Whether lines below a heading are open tasks. */
+export function isOpenList(heading: string): boolean {
+  return OPEN_LIST.test(heading)
+}
 
 /** Whether lines below a heading are about what is wanted. */
 export function isWanted(heading: string): boolean {
-  return WANTED.test(heading)
+  return WANTED.test(heading) || OPEN_LIST.test(heading)
 }
 
 /** Whether a failure in a sentence is not the last word. */

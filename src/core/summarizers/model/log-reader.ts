@@ -16,7 +16,7 @@ const END_UNITS = 3_000
 /** The maximum number of calls and of names of files. */
 const MAX_RUNS = 2_000
 const MAX_NAMES = 50_000
-const FILE_NAME = /(?<![\w@-])[\w@-]{1,100}(?:\.[\w@-]{1,50}){0,4}\.[a-z]\w{0,9}/gi
+const FILE_NAME = /(?<![\w@.-])\.?[\w@-]{1,100}(?:\.[\w@-]{1,50}){0,4}\.[a-z]\w{0,9}/gi
 /** A command that only shows something. */
 const SHOWS =
   /^\s*(?:(?:cat|head|tail|less|grep|rg|ls|wc|find|stat|file|sed -n|echo|which|pwd|cd|mkdir)\b|git (?:diff|log|show|status|add|blame|branch)\b)[^>;\n]*$/
@@ -140,16 +140,18 @@ export class LogReader extends ExtractiveReader {
     const ends = `${start}\n${outputTail(output, start.length, END_UNITS)}`
     const label = callLabel(call, command)
     const parts = partsOf(command === undefined ? undefined : gistOf(command), outcome)
-    const isTest = (text = ''): boolean => RUNS_TESTS.test(text)
     const counts = statedTests(ends)
-    if (counts !== undefined && (command !== undefined || isTest(targetOf(call))))
+    const tests = parts.findLast(({ command = targetOf(call) ?? '' }) => RUNS_TESTS.test(command))
+    const alone = parts.length === 1 && counts?.passed !== undefined ? parts[0] : undefined
+    const test = tests ?? (/^git\b/.test(alone?.command ?? '') ? undefined : alone)
+    if (counts !== undefined && test !== undefined)
       this.#counts.push({ ...counts, failed: counts.failed ?? 0 })
     const isPassed = counts !== undefined && (counts.passed ?? 0) > 0 && !counts.failed
+    if (test?.command !== undefined)
+      this.#lastTest = { label: detached(label), outcome: isPassed ? 'ok' : test.outcome }
     const hasErrors = !isPassed && ERROR_LINE.test(ends)
     const context = stemsOf(headOf(command ?? `${call.name} ${JSON.stringify(call.input)}`, 400))
     for (const part of parts) {
-      if (isTest(part.command) || (part.command !== undefined && counts !== undefined && parts.length === 1))
-        this.#lastTest = { label: detached(label), outcome: isPassed ? 'ok' : part.outcome }
       const own = part.command === undefined ? label : callLabel(call, part.command)
       this.#addRun({ ...part, ...wordsOf(call, part.command), label: own, context, hasErrors })
     }
