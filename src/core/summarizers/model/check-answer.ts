@@ -17,7 +17,6 @@ import {
   isOvercome,
   isTests,
   isWanted,
-  isWithdrawal,
   OTHER,
   plainOf,
   statedBranch,
@@ -185,8 +184,6 @@ type Claims = {
     readonly names: readonly string[]
     readonly change: LogRecord['changes'][number]
   }[]
-  readonly edits: number
-  readonly attempts: number
   readonly withdrawn: readonly Known[]
   readonly inForce: readonly Known[]
   readonly done: readonly Known[]
@@ -207,8 +204,6 @@ function claimsOf({ changes, rules, withdrawn, todo }: LogRecord): Claims {
   const open = new Set(todo.filter(({ isDone }) => !isDone).map(({ text }) => keyOf(text)))
   return {
     files: changes.map((change) => ({ names: names(change.path), change })),
-    edits: changes.reduce((sum, { edits }) => sum + edits, 0),
-    attempts: changes.reduce((sum, { edits, failed }) => sum + edits + failed, 0),
     withdrawn: withdrawn.map(known).filter(({ key }) => !inForce.some((other) => other.key.includes(key))),
     inForce,
     done: todo.filter(({ isDone, text }) => isDone && !open.has(keyOf(text))).map(known),
@@ -230,48 +225,35 @@ function contradictions(sentence: string, above: string, record: CheckedLog, cla
  * Files
  */
 
-function wrongFiles(plain: string, above: string, record: CheckedLog, claims: Claims): string[] {
-  const { files, edits, attempts } = claims
+function wrongFiles(plain: string, above: string, record: CheckedLog, { files }: Claims): string[] {
   const named = files.filter(({ names }) => names.some((name) => mentions(plain, name)))
   const same = named.filter(
     ({ names, change: { edits } }) => edits > 0 && claimsNoChange(withMarks(plain, names)),
   )
   if (same.length > 0) return same.map(({ change }) => editsOf(change))
   if (!isDone(plain)) return []
-  const stated = statedEdits(plain)
-  const isOther = (own: number, failed: number): boolean =>
-    stated !== undefined &&
-    (stated.isVague
-      ? failed > 0 && stated.count === own + failed
-      : stated.count > own || (stated.isAll && named.length === 1 && stated.count < own))
-  const invented = inventedIn(plain, above, record, claims)
+  const invented = inventedIn(plain, above, record, files)
   if (named.length === 0 && invented.length === 0) {
     const changed = files.filter(({ change }) => change.edits > 0).length
     const possible = files.filter(({ change }) => change.edits > 0 || change.mayBeChanged).length
-    const count = statedFiles(plain)
-    if (count !== undefined && changed > 0 && count > possible)
-      return [`${changed} ${changed === 1 ? 'file was' : 'files were'} changed`]
-    const isWrong = isOther(edits, attempts - edits) && attempts >= stated!.count
-    return isWrong ? [`${counted(edits)}, ${attempts - edits} failed`] : []
+    const isWrong = changed > 0 && (statedFiles(plain) ?? 0) > possible
+    return isWrong ? [`${changed} ${changed === 1 ? 'file was' : 'files were'} changed`] : []
   }
-  const wrong = named.flatMap((one) => {
-    const { edits: own, failed, mayBeChanged } = one.change
-    if (mayBeChanged) return []
-    const isWrong =
-      own === 0
-        ? claimsChange(withMarks(plain, one.names), above)
-        : named.length === 1 && isOther(own, failed)
-    return isWrong ? [editsOf(one.change)] : []
+  const stated = named.length === 1 ? statedEdits(plain) : undefined
+  const wrong = named.filter(({ names, change: { edits, mayBeChanged } }) => {
+    if (mayBeChanged) return false
+    if (edits === 0) return claimsChange(withMarks(plain, names), above)
+    return stated !== undefined && (stated.count > edits || (stated.isAll && stated.count < edits))
   })
-  return [...wrong, ...invented]
+  return [...wrong.map(({ change }) => editsOf(change)), ...invented]
 }
 
 function editsOf({ path, edits, failed }: LogRecord['changes'][number]): string {
-  return `${path}: ${counted(edits)}${failed > 0 ? `, ${failed} failed` : ''}`
+  return `${path}: ${edits} ${edits === 1 ? 'edit' : 'edits'}${failed > 0 ? `, ${failed} failed` : ''}`
 }
 
 /** The paths that a sentence says were written, and that no call has. Only endings that the log has too are those of files. */
-function inventedIn(plain: string, above: string, { isNamed }: CheckedLog, { files }: Claims): string[] {
+function inventedIn(plain: string, above: string, { isNamed }: CheckedLog, files: Claims['files']): string[] {
   const endings = new Set(files.map(({ change }) => endingOf(change.path)))
   return [
     ...plain.matchAll(/`([^`\s]{3,200})`|(?<![\w/.])((?:[\w@.-]{1,100}\/){1,20}[\w@.-]{1,100}\w)/g),
@@ -316,12 +298,12 @@ function isAbout(stems: ReadonlySet<string>, { stems: own }: Known): boolean {
 function wrongRules(line: string, { withdrawn, inForce }: Claims): string[] {
   const key = ` ${withoutStress(keyOf(line))} `
   const stems = stemsOf(line)
-  const isEnd = isWithdrawal(line)
+  const isEnd = claimsEnd(line)
   const named = withdrawn.filter(
     (one) =>
       !isEnd && (key.includes(one.key) || (isAbout(stems, one) && isNegative(one.text) === isNegative(line))),
   )
-  const ended = claimsEnd(line) ? inForce.filter((one) => !claimsEnd(one.text) && isAbout(stems, one)) : []
+  const ended = isEnd ? inForce.filter((one) => !claimsEnd(one.text) && isAbout(stems, one)) : []
   return [
     ...named.map(({ text }) => `the user withdrew "${text}"`),
     ...ended.map(({ text }) => `"${text}" is in force`),
@@ -463,8 +445,4 @@ function namesOfFiles(paths: readonly string[]): (path: string) => readonly stri
     const short = base.replace(/^\d{4,20}[-_]/, '')
     return [path, two, ...(base.length >= 4 && bases.get(base) === 1 ? [...new Set([base, short])] : [])]
   }
-}
-
-function counted(edits: number): string {
-  return `${edits} ${edits === 1 ? 'edit' : 'edits'}`
 }

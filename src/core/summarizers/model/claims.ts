@@ -272,9 +272,6 @@ const EDITS = new RegExp(
   ].join('|'),
   'iu',
 )
-/** One edit may make several changes, which are listed then. */
-const CHANGES = new RegExp(`\\b${COUNT} (?:changes|Änderungen|cambios)(?!\\p{L})(?![^:]{0,200}:)`, 'iu')
-
 const FILES = new RegExp(
   `\\b(?:edited|changed|modified|created|updated|wrote|added) ${COUNT} (?:new |more )?files\\b|\\b${COUNT} (?:new )?files (?:(?:were|have been|are) )?(?:edited|changed|modified|created|updated|written|added)\\b|\\b${COUNT} Dateien (?:wurden )?(?:geändert|bearbeitet|erstellt)`,
   'i',
@@ -285,20 +282,16 @@ export function statedFiles(sentence: string): number | undefined {
   return countOf(FILES.exec(sentence))
 }
 
-/** The number of edits that a sentence states, whether it may mean something else, and whether it counts all of them. */
+/** The number of edits that a sentence states, and whether it counts all of them. */
 export function statedEdits(
   sentence: string,
-): { readonly count: number; readonly isVague: boolean; readonly isAll: boolean } | undefined {
+): { readonly count: number; readonly isAll: boolean } | undefined {
   const edits = EDITS.exec(sentence)
-  const count = countOf(edits ?? CHANGES.exec(sentence))
+  const count = countOf(edits)
   const isAll = /\b(?:times|once|twice|fois|veces)\b|mal\b|[次回]/i.test(edits?.[0] ?? '')
   return count === undefined
     ? undefined
-    : {
-        count,
-        isVague: edits === null,
-        isAll: isAll && !/\b(?:again|more|another|further|least)\b/i.test(sentence),
-      }
+    : { count, isAll: isAll && !/\b(?:again|more|another|further|least)\b/i.test(sentence) }
 }
 
 function countOf(match: RegExpExecArray | null): number | undefined {
@@ -330,14 +323,6 @@ export function statedBranch(sentence: string): string | undefined {
  * Rules
  */
 
-const WITHDRAWN =
-  /\b(?:withdr\w+|no longer|lifted|allowed|may now|revoked|dropped|superseded|cancell?ed|reversed|any ?more|obsolete|retracted|until|ended|aufgehoben|zurückgenommen|nicht mehr|darf jetzt|ya no|ne plus)\b|~~|\bback\b|不再|取消|撤回|もう/i
-
-/** Whether a line says that something was withdrawn. */
-export function isWithdrawal(line: string): boolean {
-  return WITHDRAWN.test(line)
-}
-
 /** A rule's words, without those that only stress it. */
 export function withoutStress(key: string): string {
   return isEastAsian(key)
@@ -346,7 +331,7 @@ export function withoutStress(key: string): string {
 }
 
 const NO_MORE =
-  /\b(?:no longer|withdr[ae]w\w*|revoked|lifted|dropped|took back|taken back|cancell?ed|retracted|rescinded|allowed now|now allowed|aufgehoben|zurückgenommen|nicht mehr|ya no|retir(?:ó|ada)|ne s['’]applique plus)\b|不再|取消|撤回/i
+  /~~|\b(?:no longer|may now|any ?more|superseded|obsolete|withdr[ae]w\w*|revoked|lifted|dropped|took back|taken back|cancell?ed|retracted|rescinded|allowed now|now allowed|aufgehoben|zurückgenommen|nicht mehr|ya no|retir(?:ó|ada)|ne s['’]applique plus)\b|不再|取消|撤回/i
 const NEGATIVE =
   /\b(?:no|not|never|without|avoid|forbid\w*|don['’]?t|must ?n['’]t|nie|niemals|nicht|kein\w*|ne|jamais|nunca|sin)\b|禁止|不|别|ない|な$/i
 
