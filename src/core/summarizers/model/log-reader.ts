@@ -3,7 +3,7 @@ import { isObject } from '../../messages/json.ts'
 import type { Outcome } from '../../messages/outcome.ts'
 import { isListingTool } from '../../messages/tool-names.ts'
 import { type Call, type CallsRead, outputHead, outputTail, targetOf } from '../calls.ts'
-import { callLabel, gistOf, shellCommand } from '../extractive/shell.ts'
+import { callLabel, gistOf, LOOKS, shellCommand } from '../extractive/shell.ts'
 import { type EarlierLog, ExtractiveReader, type LogRecord } from '../extractive.ts'
 import { oneLine } from '../text.ts'
 import { statedTests, stemsOf, type TestCounts } from './claims.ts'
@@ -17,9 +17,6 @@ const END_UNITS = 3_000
 const MAX_RUNS = 2_000
 const MAX_NAMES = 50_000
 const FILE_NAME = /(?<![\w@.-])\.?[\w@-]{1,100}(?:\.[\w@-]{1,50}){0,4}\.[a-z]\w{0,9}/gi
-/** A command that only shows something. */
-const SHOWS =
-  /^\s*(?:(?:cat|head|tail|less|grep|rg|ls|wc|find|stat|file|sed -n|echo|which|pwd|cd|mkdir)\b|git (?:diff|log|show|status|add|blame|branch)\b)[^>;\n]*$/
 /** Commands that may change the files that they name. */
 const WRITES =
   /(?<![-=\w])>{1,2} ?["']?[\w./~$]|\b(?:sed|perl|awk|python\d?|node|ruby|tee|mv|cp|rm|patch|git (?!diff|log|show|status|add|commit|blame|push))\b|--(?:fix|write)\b/
@@ -189,7 +186,7 @@ function partsOf(chain: string | undefined, outcome: Outcome): Pick<Run, 'comman
   let isFilter = false
   const add = (to: number, joint: string): void => {
     const command = oneLine(text.slice(from, to)).replace(/^(?:\w+=\S* )+| ?[\d&]?>{1,2} ?[^\s>&]+$/g, '')
-    if (!isFilter && command !== '' && !SHOWS.test(command))
+    if (!isFilter && command !== '' && !LOOKS.test(command))
       parts.push({ command: headOf(command, 400), joint })
     if (isFilter && joint !== '|' && parts.length > 0) parts.at(-1)!.joint = joint
     isFilter = joint === '|'
