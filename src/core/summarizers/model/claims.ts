@@ -117,7 +117,7 @@ const IN_ORDER = /\b(?:works|working|fixed|resolved|solved) (?:now|again|as expe
 export type TestCounts = { readonly passed: number | undefined; readonly failed: number | undefined }
 
 const PASSED =
-  /(?<![\d.])(\d{1,6})(?: (?:of|out of|von|de) \d{1,6}|\/\d{1,6})?(?: [\p{L}-]{1,30}){0,2} (?:pass(?:ed|ing|es)?|bestanden|superadas|pasan|réussis)(?!\p{L})|\bpass(?:ed)?(?:[=:] ?| \(?)(\d{1,6})(?!\d| \p{L})|\+(\d{1,6})(?: [-~]\d{1,6})?: All tests passed|(\d{1,6}) ?(?:个|件)の?(?:测试|用例|テスト)[\p{L}]{0,3}(?:通过|成功|合格)/iu
+  /(?<![\d.])(\d{1,6})(?: (?:of|out of|von|de) \d{1,6}|\/\d{1,6})?(?: [\p{L}-]{1,30}){0,3} (?:pass(?:ed|ing|es)?|bestanden|superadas|pasan|réussis)(?!\p{L})|\bpass(?:ed)?(?:[=:] ?| \(?)(\d{1,6})(?!\d| \p{L})|\+(\d{1,6})(?: [-~]\d{1,6})?: All tests passed|(\d{1,6}) ?(?:个|件)の?(?:测试|用例|テスト)[\p{L}]{0,3}(?:通过|成功|合格)/iu
 const FAILURES =
   /(?<![\d.])(\d{1,6})(?: [\p{L}-]{1,30}){0,2} (?:fail(?:ed|ing|ures?|s)?|fehlgeschlagen|fallan)(?!\p{L})|\b(?:fail(?:ed|ures)?|errors)(?:[=:] ?| \(?)(\d{1,6})(?!\d| \p{L})/iu
 /** `297 tests, 0 failures` and `Ran 5 tests`: the passed ones are the others. */
@@ -168,7 +168,11 @@ export function hasStem(stems: ReadonlySet<string>, wanted: string): boolean {
   const isPart = (long: string, short: string): boolean => short.length >= 4 && long.includes(short)
   const start = wanted.slice(0, 6)
   return [...stems].some(
-    (stem) => isPart(stem, wanted) || isPart(wanted, stem) || (start.length === 6 && stem.startsWith(start)),
+    (stem) =>
+      isPart(stem, wanted) ||
+      (stem.length >= 4 && wanted.startsWith(stem)) ||
+      (stem.length >= 5 && wanted.endsWith(stem)) ||
+      (start.length === 6 && stem.startsWith(start)),
   )
 }
 

@@ -21,10 +21,10 @@ const FILE_NAME = /(?<![\w@.-])\.?[\w@-]{1,100}(?:\.[\w@-]{1,50}){0,4}\.[a-z]\w{
 const WRITES =
   /(?<![-=\w])>{1,2} ?["']?[\w./~$]|\b(?:sed|perl|awk|python\d?|node|ruby|tee|mv|cp|rm|patch|git (?!diff|log|show|status|add|commit|blame|push))\b|--(?:fix|write)\b/
 const RUNS_TESTS =
-  /^(?!(?:git|rm|mv|cp)\b)(?:\S{0,60}test|\S{1,60}(?: \S{1,60}){0,4} (?:\S{0,30}test|tests))(?:[: ]|$)/
+  /^(?!(?:git|rm|mv|cp|mkdir|cd)\b)(?:\S{0,60}tests?|\S{1,60}(?: \S{1,60}){0,4} (?:\S{0,30}test|tests))(?:[: ]|$)/i
 /** A line that begins like an error, or a message of one. */
 const ERROR_LINE =
-  /(?:^|[\r\n])\W{0,10}(?:error|fail(?:ed|ure|s)?|fatal|traceback|panic|denied|abort(?:ed)?)\b(?! ?[=:(]? ?0)|\w(?:Error|Exception): |\b(?:not found|permission denied|connection refused|timed? ?out|no such file)\b|"(?:error|errors)": ?(?!null|false|\[\]|""|0)/i
+  /(?:^|[\r\n])\W{0,10}(?:error|fail(?:ed|ure|s)?|fatal|traceback|panic|denied|abort(?:ed)?)\b(?! ?[=:(]? ?\(?(?:0|none|null)\b)|\w(?:Error|Exception): |\b(?:not found|permission denied|connection refused|timed? ?out|no such file)\b|"(?:error|errors)": ?(?!null|false|\[\]|""|0)/i
 
 /** A call with what came of its last run. */
 export type Run = {
@@ -79,7 +79,7 @@ export class LogReader extends ExtractiveReader {
     const isKnown = (read: string): boolean =>
       endings.has(read) || endingsOf(read).some((ending) => paths.has(ending))
     const read = [...this.#read]
-      .filter((path) => /\.\w{1,20}$/.test(path) && !isKnown(path))
+      .filter((path) => /\.\w{1,20}$/.test(path) && !isKnown(path.replace(/^\.\//, '')))
       .map((path) => ({ path, edits: 0, failed: 0, mayBeChanged: false, line: '' }))
     const changes = [...record.changes, ...read].map((change) => {
       const base = baseOf(change.path)
@@ -138,13 +138,15 @@ export class LogReader extends ExtractiveReader {
     const label = callLabel(call, command)
     const parts = partsOf(command === undefined ? undefined : gistOf(command), outcome)
     const counts = statedTests(ends)
-    const tests = parts.findLast(({ command = targetOf(call) ?? '' }) => RUNS_TESTS.test(command))
+    const tests = parts.findLast(({ command = `${call.name} ${targetOf(call) ?? ''}` }) =>
+      RUNS_TESTS.test(command),
+    )
     const alone = parts.length === 1 && counts?.passed !== undefined ? parts[0] : undefined
     const test = tests ?? (/^git\b/.test(alone?.command ?? '') ? undefined : alone)
     if (counts !== undefined && test !== undefined)
       this.#counts.push({ ...counts, failed: counts.failed ?? 0 })
     const isPassed = counts !== undefined && (counts.passed ?? 0) > 0 && !counts.failed
-    if (test?.command !== undefined)
+    if (test !== undefined)
       this.#lastTest = { label: detached(label), outcome: isPassed ? 'ok' : test.outcome }
     const hasErrors = !isPassed && ERROR_LINE.test(ends)
     const context = stemsOf(headOf(command ?? `${call.name} ${JSON.stringify(call.input)}`, 400))
