@@ -371,6 +371,9 @@ function wrongOutcomes(sentence: string, plain: string, above: string, record: C
     if (lastTest?.outcome === 'failed' && (isNow || isNamed || isTests(subject, lastTest.label)))
       notes.add(`the last tests failed: ${lastTest.label}`)
     else if (last?.outcome === 'failed') notes.add(`${last.label} failed`)
+    // A whole chain.
+    const open = failures.find((one) => one.isOpen && !one.isOvercome && isNamedIn(sentence, one))
+    if (notes.size === 0 && open !== undefined && last?.outcome !== 'ok') notes.add(`${open.label} failed`)
   }
   for (const { clause, subject, isNow } of failuresIn(sentence, above)) {
     const runs = named(clause, subject)
