@@ -202,10 +202,10 @@ describe('a line that contradicts the log is corrected after the text', () => {
     ...run('npm test', 'Tests  12 passed (12)'),
     ...run('npm run build', 'built in 2.3s'),
   ]
+  const CHAIN = [TASK, ...run('cd fees && npm test && npm run build', 'Tests  12 passed (12)\nbuilt in 2.3s')]
   const BUILD_FAILED = [TASK, ...run('npm run build', 'npm ERR! code ELIFECYCLE\nnpm ERR! errno 1')]
   const OVERCOME = [...FAILING, ...run('npm test', 'Tests  4 passed (4)')]
   const TWICE = [TASK, ...edit('/app/src/fees.py'), ...edit('/app/src/fees.py')]
-  const TWO_FILES = [TASK, ...edit('/app/src/fees.py'), ...edit('/app/src/rates.py')]
   const plan = [
     { step: 'Write the migration guide', status: 'completed' },
     { step: 'Publish the release', status: 'pending' },
@@ -213,12 +213,6 @@ describe('a line that contradicts the log is corrected after the text', () => {
   const TODO = [TASK, ...call('update_plan', { plan: plan as never }, 'Plan updated')]
 
   it.each([
-    [
-      'a number of changes that counts the failed ones',
-      FAILED_EDITS,
-      'Made three changes to fees.py.',
-      '/app/src/fees.py: 1 edit, 2 failed',
-    ],
     [
       'a count in German',
       FAILED_EDITS,
@@ -279,7 +273,6 @@ describe('a line that contradicts the log is corrected after the text', () => {
       'Made 3 edits to fees.py.',
       '/app/src/fees.py: 1 edit, 2 failed',
     ],
-    ['all edits together', FAILED_EDITS, 'The assistant made 3 edits.', '1 edit, 2 failed'],
     [
       'a file that could not be changed',
       [TASK, ...edit('/app/src/rates.py', NOT_EDITED)],
@@ -343,13 +336,32 @@ describe('a line that contradicts the log is corrected after the text', () => {
     ['another as unchanged, in Spanish', PASSING, '`fees.py` no se modificó.', '/app/src/fees.py: 1 edit'],
     ['too few edits', TWICE, '`fees.py` was edited once.', '/app/src/fees.py: 2 edits'],
     ['more files', PASSING, 'Changed 4 files.', '1 file was changed'],
-    ['one file as the only one', TWO_FILES, 'Only fees.py was changed.', '1 other file was changed'],
     ['a file that no call names', PASSING, 'Created `src/limits.py`.', 'no call wrote src/limits.py'],
     [
       'a rule in force as withdrawn',
       [TASK, say('user', 'Never touch the file rates.py.')],
       'The rule never to touch the file rates.py no longer applies.',
       '"Never touch the file rates.py" is in force',
+    ],
+    ['a failure of one command of a chain', CHAIN, 'The tests are failing.', 'bash `npm test` succeeded'],
+    [
+      'a failure of what other words describe',
+      CHAIN,
+      'The build of the fees failed.',
+      'bash `npm run build` succeeded',
+    ],
+    ['a file told as read', PASSING, '`fees.py`: read but not changed', '/app/src/fees.py: 1 edit'],
+    [
+      'numbers that a runner prints in two lines',
+      [TASK, ...run('npm test', '# pass 9\n# fail 0')],
+      '12 tests passed.',
+      'the last tests: 9 passed, 0 failed',
+    ],
+    [
+      'another branch',
+      [TASK, ...run('git checkout -b fix/fees', "Switched to a new branch 'fix/fees'")],
+      'Current branch: `main`',
+      'the branch is fix/fees',
     ],
     [
       'a finished task',
@@ -498,6 +510,22 @@ describe('a line that contradicts the log is corrected after the text', () => {
     ['a part of a file that is unchanged', PASSING, '`fees.py`: the names stay unchanged.'],
     ['a file that was only read', READ, '`rates.py` was not modified.'],
     ['an open task', TODO, 'Still open: publish the release.'],
+    [
+      'a finished task beside an open one',
+      TODO,
+      'The migration guide is written; the release is still open.',
+    ],
+    [
+      'a command that succeeded later within a chain',
+      [...BUILD_FAILED, ...run('. ~/.nvm/nvm.sh && npm run build', 'built in 2.3s')],
+      '`npm run build` succeeded.',
+    ],
+    [
+      'a file that git lists as changed',
+      [...READ, ...run('git status --short', ' M src/rates.py')],
+      'Fixed the rounding in src/rates.py.',
+    ],
+    ['a repair beside failing tests', FAILING, 'The typo in the heading was fixed.'],
   ])('not %s', async (_, messages, line) => {
     const { own } = await summarized(messages, `- ${line}`)
     expect(own).not.toContain('Corrects')

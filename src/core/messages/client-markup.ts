@@ -51,6 +51,7 @@ export const CLIENT_MARKUP: readonly Client[] = [
       '\\[Request interrupted by user[^\\]\\n]{0,40}\\]',
       '\\[Image: (?:source|original)[^\\]\\n]{1,180}\\]',
       'No response requested\\.',
+      '(?:Full transcript available at|Read the output file to retrieve the result): \\S{1,300}',
       'Continue from where you left off\\.',
     ],
     rest: [

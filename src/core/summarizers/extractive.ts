@@ -51,7 +51,7 @@ export const extractiveSummarizer: Summarizer = {
 }
 
 /** What a log says that its summary must say too, and must not contradict. */
-export type LogRecord = Pick<Conversation, 'failures' | 'todo'> & {
+export type LogRecord = Pick<Conversation, 'failures' | 'todo' | 'branch'> & {
   /** The label and outcome of the last command that ran tests. */
   readonly lastTest: { readonly label: string; readonly outcome: Outcome } | undefined
   /** The user's rules in force, and the withdrawn ones. */
@@ -120,13 +120,14 @@ export class ExtractiveReader {
     const read = (lines: readonly string[] = []): Rule[] => lines.map(readRule)
     const spoken = [...rulesIn(conversation), ...withdrawals(this.#after.conversation())]
     const { inForce, withdrawn } = sortedRules([...read(earlier?.rules), ...spoken])
-    const { failures, todo, artifacts, summaries } = conversation
+    const { failures, todo, branch, artifacts, summaries } = conversation
     return {
       rules: inForce,
       withdrawn: [...read(earlier?.withdrawn), ...withdrawn],
       failures,
       lastTest: earlier?.lastTest,
       todo,
+      branch,
       changes: artifacts.changes(),
       isWhole: earlier === undefined && summaries.length === 0,
     }

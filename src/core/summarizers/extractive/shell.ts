@@ -28,7 +28,7 @@ export function writtenBy(command: string): { readonly path: string; readonly is
 }
 
 /** Commands that only look at files, and arguments of tools that search. */
-const LOOKS =
+export const LOOKS =
   /^(?:ls|cat|head|tail|wc|grep|rg|find|fd|tree|pwd|which|echo|file|stat|du|sed -n|nl|git (?:status|log|diff|show|branch|ls-\w+|remote|rev-parse))\b(?!.*>)/
 const SEARCHES = ['pattern', 'query', 'glob', 'regex', 'todos']
 

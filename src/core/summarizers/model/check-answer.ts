@@ -7,27 +7,24 @@ import {
   claimsChange,
   claimsEnd,
   claimsNoChange,
-  claimsOnly,
   claimsOpen,
-  claimsOrder,
-  claimsSuccess,
-  claimsTests,
   FILE,
   failuresIn,
   hasStem,
   isDone,
   isNegative,
+  isOpenList,
   isOvercome,
   isTests,
   isWanted,
-  isWithdrawal,
   OTHER,
   plainOf,
+  statedBranch,
   statedEdits,
   statedFiles,
   statedTests,
   stemsOf,
-  subjectOfSuccess,
+  successesIn,
   withoutStress,
 } from './claims.ts'
 import { baseOf, type CheckedLog, type Run } from './log-reader.ts'
@@ -75,15 +72,18 @@ export function contradictionsIn(text: string, record: CheckedLog): readonly Con
     else if (/[:：]\**\s*$/.test(line)) lead = line
     else if (/^[^-*+\d\s]/.test(line)) lead = ''
     const above = `${heading} ${lead}`
-    const isOpen = (isWanted(above) && line !== heading) || /^\s*[-*+] \[ \]/.test(line)
+    const isOpen = (isWanted(above) && line !== heading) || BOX.test(line)
     const facts = new Set([
       ...(isOpen ? [] : sentencesOf(line)).flatMap((one) => contradictions(one, above, record, claims)),
       ...wrongRules(line, claims),
-      ...doneIn(line, isOpen, claims),
+      ...doneIn(line, isOpenList(above) || BOX.test(line), claims),
     ])
     return facts.size === 0 ? [] : [{ line: sentencesOf(line).join(' '), facts: [...facts] }]
   })
 }
+
+/** An open check box. */
+const BOX = /^\s*[-*+] \[ \]/
 
 function isFence(line: string): boolean {
   return /^\s*(?:```|~~~)/.test(line)
@@ -160,16 +160,9 @@ function isTold(line: string, words: ReadonlySet<string>): boolean {
 
 /** The share of a failure's words that tells it. */
 const TOLD_SHARE = 0.7
-/** The longest part of a rule that is compared: a longer sentence was cut in the middle of a word. */
-const COMPARED_UNITS = 400
-/** A rule that is an item of a list, below the line before the list. */
-const ITEM = /^.{1,80}: (.{8,})$/s
 
 function isRuleNamed({ text }: Rule, isNamed: (label: string) => boolean): boolean {
-  const compared = text.length <= COMPARED_UNITS ? text : text.slice(0, text.lastIndexOf(' ', COMPARED_UNITS))
-  const [, item] = ITEM.exec(compared) ?? []
-  const words = compared.replace(/…$/, '').replace(/^(?:And|But|Also|So|Und|Aber|Y|Pero|Et|Mais) /, '')
-  return isNamed(words) || (item !== undefined && isNamed(item))
+  return isNamed(text.replace(/…$/, '').replace(/^(?:And|But|Also|So|Und|Aber|Y|Pero|Et|Mais) /, ''))
 }
 
 /** Whether a text contains a name that is not part of a longer one. */
@@ -191,8 +184,6 @@ type Claims = {
     readonly names: readonly string[]
     readonly change: LogRecord['changes'][number]
   }[]
-  readonly edits: number
-  readonly attempts: number
   readonly withdrawn: readonly Known[]
   readonly inForce: readonly Known[]
   readonly done: readonly Known[]
@@ -213,8 +204,6 @@ function claimsOf({ changes, rules, withdrawn, todo }: LogRecord): Claims {
   const open = new Set(todo.filter(({ isDone }) => !isDone).map(({ text }) => keyOf(text)))
   return {
     files: changes.map((change) => ({ names: names(change.path), change })),
-    edits: changes.reduce((sum, { edits }) => sum + edits, 0),
-    attempts: changes.reduce((sum, { edits, failed }) => sum + edits + failed, 0),
     withdrawn: withdrawn.map(known).filter(({ key }) => !inForce.some((other) => other.key.includes(key))),
     inForce,
     done: todo.filter(({ isDone, text }) => isDone && !open.has(keyOf(text))).map(known),
@@ -228,6 +217,7 @@ function contradictions(sentence: string, above: string, record: CheckedLog, cla
     ...(record.isWhole ? wrongFiles(plain, above, record, claims) : []),
     ...wrongOutcomes(sentence, plain, above, record),
     ...wrongCounts(sentence, record),
+    ...wrongBranch(plain, record),
   ]
 }
 
@@ -235,52 +225,35 @@ function contradictions(sentence: string, above: string, record: CheckedLog, cla
  * Files
  */
 
-function wrongFiles(plain: string, above: string, record: CheckedLog, claims: Claims): string[] {
-  const { files, edits, attempts } = claims
+function wrongFiles(plain: string, above: string, record: CheckedLog, { files }: Claims): string[] {
   const named = files.filter(({ names }) => names.some((name) => mentions(plain, name)))
   const same = named.filter(
-    ({ names, change: { path, edits } }) =>
-      edits > 0 && !record.isRestored(baseOf(path)) && claimsNoChange(withMarks(plain, names), above),
+    ({ names, change: { edits } }) => edits > 0 && claimsNoChange(withMarks(plain, names)),
   )
   if (same.length > 0) return same.map(({ change }) => editsOf(change))
   if (!isDone(plain)) return []
-  const stated = statedEdits(plain)
-  const isOther = (own: number, failed: number): boolean =>
-    stated !== undefined &&
-    (stated.isVague
-      ? failed > 0 && stated.count === own + failed
-      : stated.count > own || (stated.isAll && named.length === 1 && stated.count < own))
-  const others = files.filter(({ change }) => change.edits > 0 && !named.some((one) => isSame(one, change)))
-  if (others.length > 0 && named.some(({ names }) => claimsOnly(withMarks(plain, names))))
-    return [`${others.length} other ${others.length === 1 ? 'file was' : 'files were'} changed`]
-  const invented = inventedIn(plain, above, record, claims)
+  const invented = inventedIn(plain, above, record, files)
   if (named.length === 0 && invented.length === 0) {
     const changed = files.filter(({ change }) => change.edits > 0).length
     const possible = files.filter(({ change }) => change.edits > 0 || change.mayBeChanged).length
-    const count = statedFiles(plain)
-    if (count !== undefined && changed > 0 && count > possible)
-      return [`${changed} ${changed === 1 ? 'file was' : 'files were'} changed`]
-    const isWrong = isOther(edits, attempts - edits) && attempts >= stated!.count
-    return isWrong ? [`${counted(edits)}, ${attempts - edits} failed`] : []
+    const isWrong = changed > 0 && (statedFiles(plain) ?? 0) > possible
+    return isWrong ? [`${changed} ${changed === 1 ? 'file was' : 'files were'} changed`] : []
   }
-  const wrong = named.flatMap((one) => {
-    const { edits: own, failed, mayBeChanged } = one.change
-    if (mayBeChanged) return []
-    const isWrong =
-      own === 0
-        ? !isTwin(one, files) && claimsChange(withMarks(plain, one.names), above)
-        : named.length === 1 && isOther(own, failed)
-    return isWrong ? [editsOf(one.change)] : []
+  const stated = named.length === 1 ? statedEdits(plain) : undefined
+  const wrong = named.filter(({ names, change: { edits, mayBeChanged } }) => {
+    if (mayBeChanged) return false
+    if (edits === 0) return claimsChange(withMarks(plain, names), above)
+    return stated !== undefined && (stated.count > edits || (stated.isAll && stated.count < edits))
   })
-  return [...wrong, ...invented]
+  return [...wrong.map(({ change }) => editsOf(change)), ...invented]
 }
 
 function editsOf({ path, edits, failed }: LogRecord['changes'][number]): string {
-  return `${path}: ${counted(edits)}${failed > 0 ? `, ${failed} failed` : ''}`
+  return `${path}: ${edits} ${edits === 1 ? 'edit' : 'edits'}${failed > 0 ? `, ${failed} failed` : ''}`
 }
 
 /** The paths that a sentence says were written, and that no call has. Only endings that the log has too are those of files. */
-function inventedIn(plain: string, above: string, { isNamed }: CheckedLog, { files }: Claims): string[] {
+function inventedIn(plain: string, above: string, { isNamed }: CheckedLog, files: Claims['files']): string[] {
   const endings = new Set(files.map(({ change }) => endingOf(change.path)))
   return [
     ...plain.matchAll(/`([^`\s]{3,200})`|(?<![\w/.])((?:[\w@.-]{1,100}\/){1,20}[\w@.-]{1,100}\w)/g),
@@ -308,15 +281,6 @@ function withMarks(sentence: string, names: readonly string[]): string {
   )
 }
 
-/** Whether another file with the same base name was changed: it may be the same one by another path. */
-function isTwin(one: Claims['files'][number], files: Claims['files']): boolean {
-  return files.some((other) => other !== one && other.change.edits > 0 && isSame(one, other.change))
-}
-
-function isSame({ change }: Claims['files'][number], { path }: LogRecord['changes'][number]): boolean {
-  return baseOf(change.path) === baseOf(path)
-}
-
 /*
  * Rules and tasks
  */
@@ -326,7 +290,7 @@ const SAME_WORDS = 0.75
 const MIN_WORDS = 3
 
 function isAbout(stems: ReadonlySet<string>, { stems: own }: Known): boolean {
-  const shared = [...own].filter((stem) => stems.has(stem)).length
+  const shared = [...own].filter((stem) => hasStem(stems, stem)).length
   return shared >= MIN_WORDS && shared >= own.size * SAME_WORDS
 }
 
@@ -334,12 +298,12 @@ function isAbout(stems: ReadonlySet<string>, { stems: own }: Known): boolean {
 function wrongRules(line: string, { withdrawn, inForce }: Claims): string[] {
   const key = ` ${withoutStress(keyOf(line))} `
   const stems = stemsOf(line)
-  const isEnd = isWithdrawal(line)
+  const isEnd = claimsEnd(line)
   const named = withdrawn.filter(
     (one) =>
       !isEnd && (key.includes(one.key) || (isAbout(stems, one) && isNegative(one.text) === isNegative(line))),
   )
-  const ended = claimsEnd(line) ? inForce.filter((one) => !claimsEnd(one.text) && isAbout(stems, one)) : []
+  const ended = isEnd ? inForce.filter((one) => !claimsEnd(one.text) && isAbout(stems, one)) : []
   return [
     ...named.map(({ text }) => `the user withdrew "${text}"`),
     ...ended.map(({ text }) => `"${text}" is in force`),
@@ -348,14 +312,21 @@ function wrongRules(line: string, { withdrawn, inForce }: Claims): string[] {
 
 /** A note when a line lists a finished task as an open one. */
 function doneIn(line: string, isOpen: boolean, { done }: Claims): string[] {
-  if (done.length === 0 || !(isOpen || claimsOpen(line))) return []
-  const stems = stemsOf(line)
-  return done.filter((task) => isAbout(stems, task)).map(({ text }) => `"${text}" is done`)
+  const open = isOpen ? [line] : line.split(/[;；]|\bbut\b/).filter(claimsOpen)
+  return done
+    .filter((task) => open.some((part) => isAbout(stemsOf(part), task)))
+    .map(({ text }) => `"${text}" is done`)
 }
 
 /*
  * Outcomes
  */
+
+/** A note when a sentence says that the work is on another branch than the log's last. */
+function wrongBranch(plain: string, { branch }: CheckedLog): string[] {
+  const stated = isDone(plain) ? statedBranch(plain) : undefined
+  return branch === undefined || stated === undefined || stated === branch ? [] : [`the branch is ${branch}`]
+}
 
 /** A note when a sentence states other numbers of tests than any run reported. */
 function wrongCounts(sentence: string, { counts, isWhole }: CheckedLog): string[] {
@@ -386,64 +357,71 @@ function wrongCounts(sentence: string, { counts, isWhole }: CheckedLog): string[
 }
 
 function wrongOutcomes(sentence: string, plain: string, above: string, record: CheckedLog): string[] {
-  const { failures, lastTest } = record
-  const isSuccess = claimsSuccess(plain)
-  const notes = new Set<string>()
-  for (const failure of failures)
-    if (isSuccess && isStanding(failure, record) && isNamedIn(sentence, failure))
-      notes.add(`${failure.label} failed`)
-  if (notes.size === 0 && lastTest?.outcome === 'failed') {
-    const line = failures.findLast(({ label }) => label === lastTest.label)?.line ?? ''
-    const words = sentence.match(/(?<!\w)\w{4,100}(?!\w)/g) ?? []
-    const isNamed = words.some((word) => /_|\d|[a-z][A-Z]/.test(word) && line.includes(word))
-    if (claimsTests(plain, lastTest.label) || claimsOrder(plain) || (isNamed && isSuccess))
-      notes.add(`the last tests failed: ${lastTest.label}`)
+  const { failures, lastTest, runs: all } = record
+  const named = (text: string, subject: string): readonly Run[] => {
+    const exact = all.filter((run) => isNamedIn(text, run))
+    return exact.length > 0 ? exact : about(subject, all)
   }
-  const succeeded = subjectOfSuccess(plain)
-  const last = succeeded === undefined ? undefined : about(succeeded, record.runs).at(-1)
-  if (notes.size === 0 && last?.outcome === 'failed') notes.add(`${last.label} failed`)
-  for (const { clause, subject } of failuresIn(sentence, above)) {
-    const exact = record.runs.filter((run) => isNamedIn(clause, run))
-    const runs = exact.length > 0 ? exact : about(subject, record.runs)
+  const notes = new Set<string>()
+  for (const { subject, isNow } of successesIn(plain)) {
+    const line = failures.findLast(({ label }) => label === lastTest?.label)?.line ?? ''
+    const words = subject.match(/(?<!\w)\w{4,100}(?!\w)/g) ?? []
+    const isNamed = words.some((word) => /_|\d|[a-z][A-Z]/.test(word) && line.includes(word))
+    const last = named(sentence, subject).at(-1)
+    if (lastTest?.outcome === 'failed' && (isNow || isNamed || isTests(subject, lastTest.label)))
+      notes.add(`the last tests failed: ${lastTest.label}`)
+    else if (last?.outcome === 'failed') notes.add(`${last.label} failed`)
+    // A whole chain.
+    const open = failures.find((one) => one.isOpen && !one.isOvercome && isNamedIn(sentence, one))
+    if (notes.size === 0 && open !== undefined && last?.outcome !== 'ok') notes.add(`${open.label} failed`)
+  }
+  for (const { clause, subject, isNow } of failuresIn(sentence, above)) {
+    const runs = named(clause, subject)
     const newest = runs.at(-1)
-    if (newest === undefined && lastTest?.outcome === 'ok' && isTests(subject))
+    if (newest === undefined && isNow && lastTest?.outcome === 'ok' && isTests(subject, lastTest.label))
       notes.add(`the last tests succeeded: ${lastTest.label}`)
     if (newest?.outcome !== 'ok' || runs.some(({ outcome }) => outcome === 'failed')) continue
     const hasFailed = runs.some((run) => run.hasFailed)
-    // Output with words of an error may be what the sentence calls a failure.
-    if (hasFailed || !runs.some(({ hasErrors }) => hasErrors))
+    // Output with words of an error may be what the sentence calls a failure, and one that is history may have been overcome.
+    if (hasFailed ? isNow : !runs.some(({ hasErrors }) => hasErrors))
       notes.add(`${newest.label} succeeded${hasFailed ? ' later' : ''}`)
   }
   return [...notes]
 }
 
-/** Whether a failure is the last that is known of a call: no later one that contains its command succeeded. */
-function isStanding(
-  { command, isOpen, isOvercome }: LogRecord['failures'][number],
-  { runs }: CheckedLog,
-): boolean {
-  const last = command === undefined ? undefined : runs.findLast((run) => run.command?.includes(command))
-  return isOpen && !isOvercome && last?.outcome !== 'ok'
-}
-
-/** The runs that a few words are about: each of the words is one of theirs, and one names the program. */
+/**
+ * The runs that a few words are about: each word before a preposition is one of theirs, one names the program, and so are some of the others
+ * ("the commit of the new tests").
+ */
 function about(subject: string, runs: readonly Run[]): Run[] {
-  const wanted = [...stemsOf(subject)]
+  const [head = '', ...rest] = subject.split(PREPOSITION)
+  const wanted = [...stemsOf(head)]
+  const others = [...stemsOf(rest.join(' '))]
   // "The orders that were rejected" is no claim.
   return wanted.length === 0 || /\b(?:that|which|who)\b/i.test(subject)
     ? []
-    : runs.filter(
-        ({ stems, verbs, command }) =>
-          (command !== undefined || wanted.length > 1) &&
+    : runs.filter(({ stems, verbs, context, command }) => {
+        const shared = others.filter((stem) => hasStem(context, stem)).length
+        return (
+          (command !== undefined || wanted.length + shared > 1) &&
           wanted.every((stem) => hasStem(stems, stem)) &&
-          wanted.some((stem) => hasStem(verbs, stem)),
-      )
+          wanted.some((stem) => hasStem(verbs, stem)) &&
+          shared >= others.length / 3
+        )
+      })
 }
+
+const PREPOSITION = /\b(?:of|for|in|on|with|to|from|at|by|von|mit|de|del|des|du|en|pour)\b/i
 
 /** Whether a text names a call: its command, or the name of its tool, which is no common word. */
 function isNamedIn(text: string, { label, command }: Pick<Run, 'label' | 'command'>): boolean {
   const [tool = ''] = label.split(' `')
-  return command === undefined ? /[_-]|[a-z][A-Z]/.test(tool) && mentions(text, tool) : runs(text, command)
+  if (command !== undefined) return runs(text, command)
+  const target = /`(.*)`$/.exec(label)?.[1]
+  return (
+    (/[_-]|[a-z][A-Z]/.test(tool) && mentions(text, tool)) ||
+    (target?.includes(' ') === true && runs(text, target))
+  )
 }
 
 /** Whether a sentence names a command: in code as a whole, or in several words without further arguments. */
@@ -470,8 +448,4 @@ function namesOfFiles(paths: readonly string[]): (path: string) => readonly stri
     const short = base.replace(/^\d{4,20}[-_]/, '')
     return [path, two, ...(base.length >= 4 && bases.get(base) === 1 ? [...new Set([base, short])] : [])]
   }
-}
-
-function counted(edits: number): string {
-  return `${edits} ${edits === 1 ? 'edit' : 'edits'}`
 }
