@@ -92,7 +92,7 @@ function rowOf(label: string, found: readonly Found[]): string[] {
 }
 
 /** A conversation repeated until it has all turns, with other names in each repetition. */
-function lived(messages: readonly ChatMessage[]): readonly ChatMessage[] {
+export function lived(messages: readonly ChatMessage[]): readonly ChatMessage[] {
   const turns = messages.filter(({ role }) => role === 'user').length
   return Array.from({ length: Math.ceil(TURNS / turns) }, (_, i) => renamed(messages, i + 1)).flat()
 }
