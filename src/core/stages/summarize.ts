@@ -2,7 +2,7 @@ import type { Plan, PlannedInsert } from '../model/plan.ts'
 import type { View } from '../model/view.ts'
 import type { ViewRow } from '../model/view-row.ts'
 import { findCut, findFillingCut, keepSurvivors, keepsGroups, newestGroup } from './cut-points.ts'
-import type { BareContext, StageSettings, SummarizingStage, SummaryTask } from './stage.ts'
+import type { BareContext, SummarizingStage, SummaryTask } from './stage.ts'
 
 /** Histories of at most this many messages are not summarized. */
 export const MIN_MESSAGES = 4
@@ -38,7 +38,7 @@ function planSummaries(view: View, context: BareContext): SummaryTask[] {
       ? cutByRatio(view, keepRecentRatio)
       : keepRecentTokens !== undefined
         ? findCut(view, keepRecentTokens, context.targetTokens - settings.summaryMaxTokens - stays)
-        : findFillingCut(view, Math.max(0, target - roomForSummary(view, settings) - stays))
+        : fillingCut(view, target - stays, settings.summaryRoomTokens)
   const tasks = coverableRuns(view, cut)
     .map((rows) => ({ rows, tokens: view.tokensOfRows(rows) }))
     .filter(({ rows, tokens }, at) => isWorthIt(rows) && (at === 0 || tokens >= MIN_FURTHER_TOKENS))
@@ -67,12 +67,14 @@ function planSummaries(view: View, context: BareContext): SummaryTask[] {
 }
 
 /**
- * Returns the room beside the tail: that of a summary, or the size of the view's summaries, which may have filled the rest of the target.
- * With less, a tail that fits beside a usual summary would leave nothing to summarize, and the summaries would never be merged.
+ * Returns the start of the tail beside a summary. Summaries may have filled the rest of the target: if the tail beside the usual room
+ * leaves only them, it fits beside them instead. Otherwise nothing would be summarized, and the summaries would never be merged.
  */
-function roomForSummary(view: View, { summaryRoomTokens, summaryMaxTokens }: StageSettings): number {
-  const summaries = view.rows.filter((row) => row.kind === 'summary' && !staysAlways(row))
-  return Math.max(summaryRoomTokens, Math.min(summaryMaxTokens, view.tokensOfRows(summaries)))
+function fillingCut(view: View, target: number, summaryRoom: number): number {
+  const cut = findFillingCut(view, Math.max(0, target - summaryRoom))
+  const before = view.rows.slice(0, cut).filter((row) => !staysAlways(row))
+  if (before.length === 0 || isWorthIt(before)) return cut
+  return findFillingCut(view, Math.max(0, target - view.tokensOfRows(before)))
 }
 
 /**
