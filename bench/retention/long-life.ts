@@ -1,4 +1,4 @@
-import { type ChatMessage, type NewMessage, openStore } from 'undertext'
+import { type ChatMessage, type JsonObject, type NewMessage, openStore } from 'undertext'
 import type { Conversation } from './conversations.ts'
 import { identifiersOf, Words } from './identifiers.ts'
 import { isComplete, keptIn, LOOK_AHEAD } from './measure.ts'
@@ -10,7 +10,8 @@ import { newestWindow, tokensOf } from './window.ts'
  * What a store still shows late in a long life. One conversation is lived again and again, each time with
  * other names for its files and code, so that what is older is in the way and little of it is needed. A turn
  * is a request of the user with all that follows it: the coding session has 58 in 962 messages, so 1,100
- * turns are 19 of it. The store compacts by its default settings whenever it reports that this is due.
+ * turns are 19 of it. The store compacts whenever it reports that this is due: by its default settings, and by settings that use the
+ * window. The default settings reserve 35 % of it for the answer, and reduce the rest to 40 %.
  */
 
 const TURNS = 1_100
@@ -21,6 +22,8 @@ const PROVIDER = 'anthropic'
 /** Messages before a place that may be in a window: many times what 64,000 tokens hold. */
 const MOST_IN_WINDOW = 2_000
 
+const SETTINGS: readonly JsonObject[] = [{}, { maxOutputTokens: 8_000, target: 0.95, threshold: 1 }]
+
 /** At one place, the identifiers needed next, and how many of them the view and a window of its size show. */
 type Found = {
   readonly used: number
@@ -29,8 +32,14 @@ type Found = {
   readonly tokens: number
 }
 
-/** Lets a store live through a conversation, and returns what its views kept. */
-export async function longLife({ messages: once }: Conversation): Promise<string> {
+/** Lets stores with several settings live through a conversation, and returns what their views kept. */
+export async function longLife(conversation: Conversation): Promise<string> {
+  const tables: string[] = []
+  for (const config of SETTINGS) tables.push(`${JSON.stringify(config)}: ${await live(conversation, config)}`)
+  return tables.join('\n')
+}
+
+async function live({ messages: once }: Conversation, config: JsonObject): Promise<string> {
   const messages = lived(once)
   const requests = messages.flatMap(({ role }, at) =>
     role === 'assistant' && at > 0 && isComplete(messages, at) ? [at] : [],
@@ -45,7 +54,7 @@ export async function longLife({ messages: once }: Conversation): Promise<string
   const start = performance.now()
   const store = await openStore(':memory:', { env: false, contextWindows: { [PROVIDER]: WINDOW } })
   try {
-    await store.sessions.create({ id: ID, provider: PROVIDER })
+    await store.sessions.create({ id: ID, provider: PROVIDER, config })
     for (const at of requests) {
       await store.append(ID, messages.slice(appended, at) as NewMessage[])
       appended = at

@@ -175,7 +175,7 @@ const SENTENCES: { readonly [C in ErrorCode]: (facts: Failures[C]) => string } =
   ILLEGAL_BOUNDARY: ({ why, messageIds, stage }) =>
     `${stage === undefined ? 'These' : `The stage ${JSON.stringify(stage)} planned an illegal change: these`} messages can't be hidden (${why})${messageIds.length > 0 ? `: ${named(messageIds)}` : ''}.`,
   PENDING_TOOL_CALLS: ({ messageIds }) =>
-    `These messages belong to tool calls without a result, so they can't be hidden: ${named(messageIds)}. Append the results first; for an abandoned call, append a result that states this.`,
+    `These messages belong to tool calls that wait for a result, so they can't be hidden: ${named(messageIds)}. Append the results first; for an abandoned call, append a result that states this.`,
   HAS_ACTIVE_DEPENDENTS: ({ compactionId, dependents }) =>
     `Compaction ${compactionId} can't be undone on its own: other active compactions build on it (${named(dependents)}). Undo those first, or pass { cascade: true }.`,
   HAS_FORKS: ({ sessionId, forks }) =>

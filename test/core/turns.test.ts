@@ -71,6 +71,28 @@ it.each<[string, readonly (readonly [Role, ...Part[]])[], number[]]>([
     [0],
   ],
   [
+    'nothing, once a request behind it is answered: the model went on without the result',
+    [
+      ['assistant', call('c1'), call('c2')],
+      ['tool', result('c2')],
+      ['user', says],
+      ['assistant', call('c3')],
+      ['tool', result('c3')],
+    ],
+    [],
+  ],
+  [
+    'only the calls since the last answered request',
+    [
+      ['assistant', call('c1')],
+      ['user', says],
+      ['assistant', call('c2')],
+      ['user', says],
+      ['assistant', thinks],
+    ],
+    [2],
+  ],
+  [
     'an answer behind it',
     [
       ['assistant', call('c1')],
@@ -243,6 +265,13 @@ it('a block that only its provider reads ends a loop, though other providers do 
   const turns = new Turns([...rows.slice(0, 2), block, ...rows.slice(2)])
   expect(turns.openLoop).toBe(3)
   expect(turns.isLegalCut(2)).toBe(true)
+})
+
+it('a row that a compaction inserted counts as a request behind a call: it may stand for one', () => {
+  const { rows } = turnsOf(['user', says], ['assistant', call('c1')], ['user', says], ['assistant', says])
+  const marker: ViewRow = { ...rows[2]!, kind: 'marker', position: undefined, role: 'system' }
+  expect([...new Turns([...rows.slice(0, 2), marker, rows[3]!]).pending]).toEqual([])
+  expect([...new Turns([...rows.slice(0, 2), marker]).pending]).toEqual([1])
 })
 
 it('unanswered calls in one loop, and calls in one row, take linear time', () => {

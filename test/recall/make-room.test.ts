@@ -89,7 +89,7 @@ describe('make_room up to a position', () => {
     for (const position of [42, 400])
       expect(await upTo(position)).toMatchObject({
         problem: 'PENDING_TOOL_CALLS',
-        text: 'Calls without a result cannot be hidden. Choose a position before them.',
+        text: 'Calls that wait for a result cannot be hidden. Choose a position before them.',
       })
     expect((await upTo(40)).room!.rowsHidden).toBe(40)
     expect(await visible()).toEqual([undefined, 41, 42])

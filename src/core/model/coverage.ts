@@ -22,7 +22,7 @@ export type Coverage = {
   readonly beside: RowSet
   /** The inserted row. */
   readonly inserted: Place | undefined
-  /** Whether calls without a result are among the hidden rows: a late result would separate the pair. */
+  /** Whether calls without a result are among the hidden rows: a late result separates the pair. */
   readonly openCalls: boolean
   /** Whether this is a rewind, to which the laws of pins, pairs and system messages do not apply. */
   readonly rewinds?: true

@@ -51,7 +51,7 @@ export function checkLaws(sessionId: string, view: View, plan: Plan): void {
   if (pinned.length > 0) refuse('they are pinned', pinned)
   const system = touched.filter((row) => row.kind === 'message' && row.role === 'system')
   if (system.length > 0) refuse('they are system messages', system)
-  // A provider may compact inside a loop: open calls stay, but the rest of their loop may be hidden.
+  // Abandoned calls may be hidden. A provider may compact inside a loop: open calls stay, but the rest of their loop may be hidden.
   const waits = plan.kind === 'provider' ? turns.waiting : turns.pending
   // A preview belongs to the append of its message, so a pending batch doesn't forbid it.
   const pending = plan.kind === 'preview' ? [] : touched.filter((row) => waits.has(indexOf(row)))

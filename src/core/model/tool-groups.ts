@@ -13,10 +13,12 @@ export class Turns {
   readonly #groups: Groups
   readonly #depths: Int32Array
   readonly #pairs: Pairing<CallEntry>['pairs']
-  #openBatches: ReadonlySet<number> | undefined
-  /** Indexes of rows with an open call, that is, a call without a result, whatever follows it, because its result may still come. */
+  #waitingBatches: ReadonlySet<number> | undefined
+  /** Indexes of rows with an open call, that is, a call without a result, whatever follows it. */
   readonly openRows: readonly number[]
-  /** Indexes of the rows with an open call, and of the rows in their groups. */
+  /** The open rows that must stay visible: those with calls that aren't abandoned. */
+  readonly #waitingRows: readonly number[]
+  /** Indexes of the rows with an open call that isn't abandoned, and of the rows in their groups. */
   readonly pending: ReadonlySet<number>
   readonly rows: readonly ViewRow[]
 
@@ -30,17 +32,19 @@ export class Turns {
     loopGroups(rows, union, this.#withResults(this.openRows))
     this.#groups = new Groups(union, rows.length)
     this.#depths = this.#groups.depths()
-    this.pending = this.#withGroups(this.openRows)
+    const abandoned = this.openRows.length === 0 ? 0 : abandonedBefore(rows)
+    this.#waitingRows = this.openRows.filter((index) => index >= abandoned)
+    this.pending = this.#withGroups(this.#waitingRows)
   }
 
-  /** Indexes of rows with an open call and of the results that its batch already has, without the earlier rows of the loop. */
+  /** Like `pending`, but with the results that the call's batch already has only, without the earlier rows of the loop. */
   get waiting(): ReadonlySet<number> {
-    if (this.#openBatches === undefined) {
-      const batches = new Set(this.openRows)
+    if (this.#waitingBatches === undefined) {
+      const batches = new Set(this.#waitingRows)
       this.withPartners(batches)
-      this.#openBatches = batches
+      this.#waitingBatches = batches
     }
-    return this.#openBatches
+    return this.#waitingBatches
   }
 
   /** Returns these rows, and the rows with results of their calls. */
@@ -171,11 +175,29 @@ export function isRequest(row: ViewRow): boolean {
 }
 
 /**
+ * Returns the index before which open calls are abandoned: the last request of the user that the assistant has answered. Providers want a
+ * result before the next request, so the model went on without it. A row that a compaction inserted counts as a request, because it may
+ * stand for one: otherwise hiding the request would make the call wait again.
+ *
+ * A request alone abandons nothing: the user may speak while a tool runs or before answering an approval.
+ */
+function abandonedBefore(rows: readonly ViewRow[]): number {
+  const answer = rows.findLastIndex((row) => row.kind === 'message' && isAnswer(row))
+  for (let index = answer - 1; index > 0; index--)
+    if (isRequest(rows[index]!) || rows[index]!.kind !== 'message') return index
+  return 0
+}
+
+function isAnswer(row: ViewRow): boolean {
+  return isCalling(row) || (row.role === 'assistant' && row.speaks)
+}
+
+/**
  * Unites the rows of a tool loop from its first reasoning on. Reasoning in its own row belongs to the assistant's next row: to the calls
  * that it led to, and so to their loop, or to the text.
  *
- * Rows with open calls stay in every view. In a finished loop, whose reasoning is no longer needed as a whole, they are not united with
- * the rows around them: otherwise a single call without a result would keep the whole loop forever.
+ * Rows with open calls may have to stay. In a finished loop, whose reasoning is no longer needed as a whole, they are not united with
+ * the rows around them: otherwise a single call without a result would keep the whole loop.
  */
 function loopGroups(rows: readonly ViewRow[], union: Union, open: ReadonlySet<number>): void {
   const finished = open.size === 0 ? 0 : openLoopBefore(rows, rows.length)

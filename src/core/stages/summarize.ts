@@ -38,7 +38,7 @@ function planSummaries(view: View, context: BareContext): SummaryTask[] {
       ? cutByRatio(view, keepRecentRatio)
       : keepRecentTokens !== undefined
         ? findCut(view, keepRecentTokens, context.targetTokens - settings.summaryMaxTokens - stays)
-        : findFillingCut(view, Math.max(0, target - settings.summaryRoomTokens - stays))
+        : fillingCut(view, target - stays, settings.summaryRoomTokens)
   const tasks = coverableRuns(view, cut)
     .map((rows) => ({ rows, tokens: view.tokensOfRows(rows) }))
     .filter(({ rows, tokens }, at) => isWorthIt(rows) && (at === 0 || tokens >= MIN_FURTHER_TOKENS))
@@ -64,6 +64,17 @@ function planSummaries(view: View, context: BareContext): SummaryTask[] {
       ? { ...task, maxTokens, fillTokens: target }
       : { ...task, maxTokens }
   })
+}
+
+/**
+ * Returns the start of the tail beside a summary. Summaries may have filled the rest of the target: if the tail beside the usual room
+ * leaves only them, it fits beside them instead. Otherwise nothing would be summarized, and the summaries would never be merged.
+ */
+function fillingCut(view: View, target: number, summaryRoom: number): number {
+  const cut = findFillingCut(view, Math.max(0, target - summaryRoom))
+  const before = view.rows.slice(0, cut).filter((row) => !staysAlways(row))
+  if (before.length === 0 || isWorthIt(before)) return cut
+  return findFillingCut(view, Math.max(0, target - view.tokensOfRows(before)))
 }
 
 /**

@@ -23,13 +23,13 @@ const SUMMARY_SHARE = 0.05
 const MIN_SUMMARY_TOKENS = 500
 const MAX_SUMMARY_TOKENS = 4_000
 /**
- * Offline summaries take six tenths of a target of up to 16,000 tokens, and a tenth of the rest, at most 16,000 more. The facts of a
- * session grow more slowly than the session (measured: docs/summaries.md).
+ * Offline summaries take six tenths of a target of up to 48,000 tokens, and a tenth of the rest, at most 16,000 more. The facts of a
+ * session grow more slowly than the session, but each merge loses some of them, and a larger summary fewer (measured: docs/summaries.md).
  */
 const SUMMARY_ROOM_SHARE = 0.6
-/** The share of the first 16,000 tokens if the tail needs less than its room, because its groups stay whole. */
+/** The share of the first 48,000 tokens if the tail needs less than its room, because its groups stay whole. */
 const OFFLINE_MAX_SHARE = 0.9
-const OFFLINE_FULL_TARGET = 16_000
+const OFFLINE_FULL_TARGET = 48_000
 const OFFLINE_MORE_SHARE = 0.1
 const OFFLINE_MORE_TOKENS = 16_000
 

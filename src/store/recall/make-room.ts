@@ -204,7 +204,7 @@ const MAX_POSITIONS = 5
 /** Returns what a model should do if the store refuses; `undefined` if the model can neither fix it nor wait for it. */
 async function refusalOf({ store }: Scope, sessionId: string, error: unknown): Promise<string | undefined> {
   if (isUndertextError(error, 'PENDING_TOOL_CALLS'))
-    return 'Calls without a result cannot be hidden. Choose a position before them.'
+    return 'Calls that wait for a result cannot be hidden. Choose a position before them.'
   if (isUndertextError(error, 'STALE_PLAN') || isUndertextError(error, 'COMPACTION_IN_PROGRESS'))
     return 'The conversation is being compacted or has changed meanwhile. Nothing was hidden.'
   if (!isUndertextError(error, 'ILLEGAL_BOUNDARY')) return undefined

@@ -172,14 +172,20 @@ export function describeSummarize({ open, keeps }: Contract): void {
       expect(await shape(store)).toEqual([1, 'summary', 12, 13])
     })
 
-    test('a call without a result stays wherever it is, and gets its result when it comes', async () => {
+    test('a call without a result stays until a later request is answered, and gets its result when it comes', async () => {
       const store = await open()
-      await appendAll(store, [...chat(3), say('user', 'look'), call('slow', 'run'), ...chat(4, 60)])
+      // What the user writes in the meantime is no reason to give the call up.
+      await appendAll(store, [
+        ...chat(3),
+        say('user', 'look'),
+        call('slow', 'run'),
+        ...Array.from({ length: 6 }, () => say('user', units(60))),
+      ])
       const summarizer = fakeModel()
       // A message of 60 units is 69 + 4 = 73 tokens.
       await store.compactSession(S, { ...all, summarizer, keepRecentTokens: 146 })
       // The call separates the summary of what is before it from that of what follows it.
-      expect(await shape(store)).toEqual(['summary', 8, 'summary', 15, 16])
+      expect(await shape(store)).toEqual(['summary', 8, 'summary', 13, 14])
       expect(JSON.stringify(summarizer.requests)).not.toContain('slow')
       const statusOf = async (): Promise<unknown> =>
         (await store.messages.toolCalls(S)).map(({ callId, status, shown }) => [callId, status, shown])
@@ -200,8 +206,33 @@ export function describeSummarize({ open, keeps }: Contract): void {
       // The next run replaces the pair together with the summaries around it.
       await appendAll(store, chat(2))
       await store.compactSession(S, { ...all, summarizer, keepRecentTokens: 32 })
-      expect(await shape(store)).toEqual(['summary', 20, 21])
+      expect(await shape(store)).toEqual(['summary', 18, 19])
       expect(JSON.stringify(summarizer.requests.at(-1))).toContain('it came')
+    })
+
+    test('an abandoned call is summarized, and its late result is text until the call is visible again', async () => {
+      const store = await open()
+      await appendAll(store, [say('user', 'look'), call('slow', 'search'), ...chat(4, 60)])
+      const run = await store.compactSession(S, { ...all, summarizer: fakeModel(), keepRecentTokens: 146 })
+      expect(await shape(store)).toEqual(['summary', 9, 10])
+      await appendAll(store, [result('slow', 'it came')])
+      const shown = async (): Promise<readonly string[]> => {
+        const { messages, mends } = await store.renderHistory(S, { provider: 'anthropic' })
+        expect(JSON.stringify(messages)).toContain('it came')
+        if (keeps.verify) expect((await store.sessions.verify(S)).findings).toEqual([])
+        return mends.map(({ kind }) => kind)
+      }
+      expect(await shown()).toContain('result-as-text')
+      expect(JSON.stringify(await store.renderHistory(S, { provider: 'anthropic' }))).toContain(
+        '[Result of tool search] it came',
+      )
+      await store.undoCompaction(S, run!.runId)
+      expect(await shown()).not.toContain('result-as-text')
+      // The pair is whole now, so the summary may not hide the call alone.
+      await refusal(store.redoCompaction(S, run!.runId), 'INPUT_NOT_VISIBLE')
+      await store.compactSession(S, { range: { from: 1, to: 11 }, summary: 'x' })
+      expect(await shape(store)).toEqual(['summary'])
+      if (keeps.verify) expect((await store.sessions.verify(S)).findings).toEqual([])
     })
 
     test('a result whose call was rewound is shown with the name of its tool', async () => {
