@@ -120,16 +120,19 @@ function mayBePath(text: string): boolean {
   return text.length <= MAX_PATH_UNITS && text.trim() !== '' && !/[\n\r]/.test(text)
 }
 
+const PATH = /^(?:[^\s/\\]{0,200}[/\\])?[^\n]{0,300}\.\w{1,12}$/
+
 function filesIn(input: Json): readonly string[] {
   const named = pathsArgument(input).filter(mayBePath)
   // A filtered list has room for 16 more.
   if (named.length > 0) return [...named]
   const edited = editedFiles(input)
   if (edited.length > 0 || !isObject(input)) return edited
+  const values = Object.values(input)
+  // The only argument of a tool for files, whatever its name.
+  if (values.length === 1 && typeof values[0] === 'string' && PATH.test(values[0])) return [values[0]]
   // `{"files": [{"path": "a.ts"}, {"path": "b.ts"}]}`
-  return Object.values(input).flatMap((value) =>
-    [value ?? []].flat().flatMap((item) => filesIn(item as Json)),
-  )
+  return values.flatMap((value) => [value ?? []].flat().flatMap((item) => filesIn(item as Json)))
 }
 
 /** The arguments that describe a call best when it does not work on a single file. */

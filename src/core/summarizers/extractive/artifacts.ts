@@ -6,7 +6,15 @@ import { cleanLine, oneLine, sentencesOf, shorten, withoutFences } from '../text
 import { type Candidate, DEFINES, excerptOf, LINE_UNITS } from './lines.ts'
 import { eachName, isCredential, type Names } from './names.ts'
 import { FilePaths } from './paths.ts'
-import { callLabel, isInspection, shellCommand, workingDirectory, writtenBy } from './shell.ts'
+import {
+  callLabel,
+  isInspection,
+  type Removal,
+  removedBy,
+  shellCommand,
+  workingDirectory,
+  writtenBy,
+} from './shell.ts'
 
 /*
  * Artifacts: the files, calls and speakers that names belong to. A summary lists a name in the line of its artifact, which says what was
@@ -23,6 +31,7 @@ type Deeds = {
   /** Whether a command named it after such an attempt, which may have changed it. */
   mayBeChanged: boolean
   reads: number
+  isRemoved: boolean
   about: string
 }
 
@@ -41,7 +50,7 @@ export type Artifact = {
   /** Whether it only looks: its line says nothing unless something of it is quoted. */
   readonly isInspection: boolean
   /** The path of a file; a call's name and target; `User` or `Assistant` for their texts. */
-  readonly label: string
+  label: string
   readonly deeds: Deeds
   /** The outcomes of a call, the last one last. */
   readonly outcomes: Map<Outcome, number>
@@ -58,6 +67,10 @@ type ArtifactLines = { readonly files: readonly string[]; readonly others: reado
 
 /** The maximum number of calls, of which the oldest are dropped. */
 const MAX_CALLS = 6_000
+/** The messages after which a change of a file counts half for what the work needs. */
+const RECENT_MESSAGES = 40
+/** The maximum number of removed and moved folders whose files are followed. */
+const MAX_FOLDERS = 200
 /** The maximum units of a file's description. */
 const ABOUT_UNITS = 100
 /** The marks of a line (`- `, ` — `, the line break), and of the line about the directory. */
@@ -84,6 +97,7 @@ export class Artifacts {
   /** The calls of each tool as one artifact, after they were merged. */
   readonly #merged = new Map<string, Artifact>()
   #next = 0
+  #folders = 0
   /** That of the last line of an earlier summary: lines that quote it follow. */
   #lastCarried: { readonly id: number; readonly artifact: Artifact } | undefined
   /** The number of files of earlier summaries that were not used since. */
@@ -112,11 +126,12 @@ export class Artifacts {
   /** Adds the result of a call. */
   end(call: Call): void {
     const { output, outcome, at } = call.result!
+    const removed = outcome === 'failed' ? [] : removedBy(call, shellCommand(call))
     const id = this.#ofCall(call)
     const artifact = this.#all.get(id)!
     artifact.last = at
     if (artifact.kind === 'call') count(artifact, outcome, 1)
-    if (outcome !== 'failed') this.#countDeeds(call, at)
+    if (outcome !== 'failed') this.#countDeeds(call, removed, at)
     else if (call.effect === 'write')
       for (const path of call.paths) {
         const artifact = this.#all.get(this.#ofFile(path))!
@@ -130,7 +145,7 @@ export class Artifacts {
       return
     }
     this.#names.add(outputHead(output, Number.POSITIVE_INFINITY), 'output', at, id)
-    if (outcome === 'failed') return
+    if (outcome === 'failed' || artifact.deeds.isRemoved) return
     const written = linesIn(call.input, /^(?!.*(?:old|search|path|file_?name))/i)
     const replaced = new Set(linesIn(call.input, /old|search/i))
     const read = call.effect === 'write' ? [] : excerptOf(outputHead(output, EXCERPT_UNITS))
@@ -180,26 +195,53 @@ export class Artifacts {
     })
   }
 
-  #countDeeds(call: Call, at: number): void {
-    const { effect, paths, name, input } = call
+  #countDeeds(call: Call, removed: readonly Removal[], at: number): void {
+    const { effect, name, input } = call
     if (effect === 'other') {
       const command = shellCommand(call) ?? ''
       this.#countWritten(command, at)
       for (const { label, deeds } of this.#failedFiles)
         if (command.includes(label.slice(label.lastIndexOf('/') + 1))) deeds.mayBeChanged = true
-      return
     }
     const written = writtenText(name, input)
-    for (const path of paths) {
+    const isGone = (path: string): boolean => removed.some((one) => one.path === path)
+    for (const path of call.paths.filter((path) => !isGone(path))) {
       const artifact = this.#all.get(this.#ofFile(path))!
       artifact.last = at
       const { deeds } = artifact
+      deeds.isRemoved = false
       if (effect === 'read') deeds.reads += 1
       else if (written === undefined) deeds.edits += 1
       else {
         deeds.created = true
         deeds.about = aboutOf(headOf(written, 600)) || deeds.about
       }
+    }
+    for (const { path, to } of removed) this.#remove(path, to)
+  }
+
+  /** Follows a file, or the files of a folder, that were removed or moved: a moved one keeps what was done to it. */
+  #remove(path: string, to: string | undefined): void {
+    const from = `file ${this.#paths.identityOf(path)}`
+    const target = to === undefined ? undefined : `file ${this.#paths.identityOf(to)}`
+    const isFolder = !this.#ids.has(from)
+    if (isFolder && this.#folders++ >= MAX_FOLDERS) return
+    const keys = isFolder ? [...this.#ids.keys()].filter((key) => key.startsWith(`${from}/`)) : [from]
+    for (const key of keys) {
+      const id = this.#ids.get(key)!
+      const artifact = this.#all.get(id)!
+      const rest = key.slice(from.length)
+      const replaced = target === undefined ? id : this.#ids.get(target + rest)
+      const gone = replaced === undefined ? undefined : this.#all.get(replaced)
+      if (gone !== undefined) this.#excerpts.delete(gone)
+      if (target === undefined) {
+        artifact.deeds.isRemoved = true
+        continue
+      }
+      if (replaced !== undefined) this.#all.delete(replaced)
+      this.#ids.delete(key)
+      this.#ids.set(detached(target + rest), id)
+      artifact.label = detached(to + rest)
     }
   }
 
@@ -208,6 +250,7 @@ export class Artifacts {
     for (const { path, isNew } of writtenBy(command)) {
       const artifact = this.#all.get(this.#ofFile(path))!
       artifact.last = at
+      artifact.deeds.isRemoved = false
       if (isNew) artifact.deeds.created = true
       else artifact.deeds.edits += 1
     }
@@ -229,6 +272,7 @@ export class Artifacts {
       if (artifact.last < 0 && artifact.age < 0) artifact.age = this.#carried++
       const { deeds } = artifact
       deeds.created ||= done.startsWith('written')
+      deeds.isRemoved = done.endsWith('removed')
       deeds.edits += Number(/(\d{1,9}) edit/.exec(done)?.[1] ?? 0)
       deeds.reads += Number(/(\d{1,9}) read/.exec(done)?.[1] ?? 0)
       if (about !== '') deeds.about = about
@@ -267,7 +311,15 @@ export class Artifacts {
     let id = this.#ids.get(key)
     if (id === undefined) {
       id = this.#next++
-      const deeds = { created: false, edits: 0, failed: 0, mayBeChanged: false, reads: 0, about: '' }
+      const deeds = {
+        created: false,
+        edits: 0,
+        failed: 0,
+        mayBeChanged: false,
+        reads: 0,
+        isRemoved: false,
+        about: '',
+      }
       this.#all.set(id, {
         kind,
         isInspection,
@@ -295,11 +347,19 @@ export class Artifacts {
     this.#ids.delete(`${kind} ${label}`)
   }
 
-  /** The paths of the files by importance for the rest of the conversation: the most often changed first, then the last used. */
+  /**
+   * The paths of the files that the work needs: those that were changed, or read since the last change, and still exist. Those that were
+   * changed often and used recently come first.
+   */
   filesByUse(): string[] {
-    return [...this.#all.values()]
-      .filter(({ deeds }) => changesOf(deeds) > 0 || deeds.reads > 0)
-      .sort((a, b) => changesOf(b.deeds) - changesOf(a.deeds) || b.last - a.last)
+    const files = [...this.#all.values()].filter(({ kind, deeds }) => kind === 'file' && !deeds.isRemoved)
+    const newest = (list: readonly Artifact[]) => list.reduce((at, { last }) => Math.max(at, last), -1)
+    const changedAt = newest(files.filter(({ deeds }) => changesOf(deeds) > 0))
+    const end = newest(files)
+    const need = ({ deeds, last }: Artifact) => (1 + changesOf(deeds)) / (1 + (end - last) / RECENT_MESSAGES)
+    return files
+      .filter(({ deeds, last }) => changesOf(deeds) > 0 || (deeds.reads > 0 && last >= changedAt))
+      .sort((a, b) => need(b) - need(a))
       .map(({ label }) => label)
   }
 
@@ -363,6 +423,7 @@ export class Artifacts {
       }
     }
     const files: string[] = []
+    const outside: string[] = []
     const others: string[] = []
     for (const artifact of new Set(this.#all.values())) {
       const names = chosen.get(artifact)
@@ -372,10 +433,12 @@ export class Artifacts {
       const head = headOfLine(artifact, root)
       const line = names.length === 0 ? head : `${head} — ${names.join(', ')}`
       const lines = [line, ...(quoted.get(artifact) ?? []).map(({ text }) => `${QUOTED}${text}`)]
-      for (const one of lines) (artifact.kind === 'file' ? files : others).push(one)
+      const target = artifact.kind === 'call' ? others : artifact.label.startsWith(root) ? files : outside
+      for (const one of lines) target.push(one)
     }
+    // The paths below the line about the directory are relative to it.
     if (root !== '' && files.length > 0) files.unshift(`Root: \`${root}\``)
-    return { files, others }
+    return { files: [...outside, ...files], others }
   }
 
   /** Makes the calls of each tool one artifact: in a short summary there is no room for their targets. */
@@ -398,7 +461,7 @@ export class Artifacts {
     this.#names.each((name, home) => {
       const artifact = this.#all.get(home)
       if (artifact === undefined || shown.has(name) || artifact.label.includes(name)) return
-      if (isCredential(name)) return
+      if (artifact.deeds.isRemoved || isCredential(name)) return
       const value = this.#names.valueOf(name, at)
       if (value < MIN_VALUE) return
       const choice = choiceOf(name, value)
@@ -422,7 +485,8 @@ export class Artifacts {
   /** The directory that shortens the paths most when they are relative to it; empty when it saves little. */
   #root(): string {
     const savings = new Map<string, number>()
-    for (const path of this.filesByUse().slice(0, 100)) {
+    const files = [...this.#all.values()].filter(({ kind }) => kind === 'file')
+    for (const { label: path } of files.slice(-100)) {
       for (let slash = path.indexOf('/', 1); slash > 0; slash = path.indexOf('/', slash + 1)) {
         const root = path.slice(0, slash + 1)
         savings.set(root, (savings.get(root) ?? 0) + root.length)
@@ -500,7 +564,7 @@ function count({ outcomes }: Artifact, outcome: Outcome, times: number): void {
 
 /** The value of a line besides its names: changed files, and calls with their outcomes. */
 function worthOf({ kind, deeds, outcomes, age, isInspection }: Artifact): number {
-  if (isInspection && !outcomes.has('failed')) return 0
+  if ((isInspection && !outcomes.has('failed')) || (deeds.isRemoved && deeds.created)) return 0
   if (kind === 'file')
     return (changesOf(deeds) > 0 ? 1 : deeds.reads > 0 ? 0.05 : 0) / (1 + Math.max(0, age) / 8)
   const times = [...outcomes.values()].reduce((sum, one) => sum + one, 0)
@@ -521,15 +585,16 @@ function changesOf({ created, edits }: Deeds): number {
   return edits + (created ? 1 : 0)
 }
 
-function writeDeeds({ created, edits, reads }: Deeds): string {
+function writeDeeds({ created, edits, reads, isRemoved }: Deeds): string {
   const done = created ? ['written'] : []
   if (edits > 0) done.push(`${edits} ${edits === 1 ? 'edit' : 'edits'}`)
   if (reads > 0) done.push(`${reads} ${reads === 1 ? 'read' : 'reads'}`)
+  if (isRemoved) done.push('removed')
   return done.length === 0 ? 'mentioned' : done.join(', ')
 }
 
 const FILE_LINE =
-  /^`([^`]+)` — ((?:written|mentioned|\d{1,9} edits?|\d{1,9} reads?)(?:, (?:\d{1,9} edits?|\d{1,9} reads?))*)(?: — "([^"\n]{0,300})")?(?: — ([^\n]*))?$/
+  /^`([^`]+)` — ((?:written|mentioned|removed|\d{1,9} edits?|\d{1,9} reads?)(?:, (?:removed|\d{1,9} edits?|\d{1,9} reads?))*)(?: — "([^"\n]{0,300})")?(?: — ([^\n]*))?$/
 const CALL_LINE =
   /^([^\s`]{1,100}(?: `[^`\n]{1,300}`)?)(?= [(—])(?: \(((?:(?:ok|failed|unknown)(?: ×\d{1,9})?(?:, )?)+)\))?(?: — ([^\n]*))?$/
 

@@ -14,7 +14,7 @@ import { Names } from './names.ts'
 import { ownWords } from './own-words.ts'
 import { branchOf, callLabel, commitSubject, directoryOf, gistOf, shellCommand, writtenBy } from './shell.ts'
 import { isGroupTalk, speakerOf, withSpeakers } from './speakers.ts'
-import { TodoList } from './todo-list.ts'
+import { isTaskCall, TodoList } from './todo-list.ts'
 
 /** The units of one text that are read, at its beginning and its end, where rules and results are. */
 const USER_ENDS = [6_000, 2_000] as const
@@ -121,7 +121,7 @@ export class ConversationReader {
   #begin(call: Call, reason: string): void {
     this.#lastCallAt = call.at
     this.#todo.begin(call)
-    this.#artifacts.begin(call, reason)
+    if (!isTaskCall(call)) this.#artifacts.begin(call, reason)
   }
 
   #end(call: Call): void {
@@ -136,7 +136,7 @@ export class ConversationReader {
     })
     if (this.#latest.length > MAX_LATEST) this.#latest.shift()
     const gist = command === undefined ? undefined : gistOf(command)
-    this.#artifacts.end(call)
+    if (!isTaskCall(call)) this.#artifacts.end(call)
     this.#todo.end(call)
     const line = errorLine(call)
     if (line !== undefined) this.#fail(label, line, gist, call)

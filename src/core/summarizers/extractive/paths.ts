@@ -83,7 +83,7 @@ function isWindows(path: string): boolean {
 }
 
 function isAbsolute(path: string): boolean {
-  return /^(?:[\\/~]|[A-Za-z]:[\\/])/.test(path)
+  return /^(?:[\\/~$]|[A-Za-z]:[\\/])/.test(path)
 }
 
 /** A path with `/` between its parts, without empty ones and `.`; of Windows, in lower case. */

@@ -1,5 +1,5 @@
 import { headOf } from '../../messages/characters.ts'
-import { isObject } from '../../messages/json.ts'
+import { fieldOf, isObject } from '../../messages/json.ts'
 import { commandIn, withoutPrelude } from '../../messages/outcome.ts'
 import { type Call, targetOf } from '../calls.ts'
 import { oneLine, shorten, shortenPath } from '../text.ts'
@@ -27,6 +27,50 @@ export function writtenBy(command: string): { readonly path: string; readonly is
   return written.filter(({ path }) => !path.startsWith('/dev/') && /\.\w{1,20}$|\w\/\w|file$/.test(path))
 }
 
+/** A command that removes, moves or renames files, with its words. */
+const REMOVES =
+  /(?:^|[\n;&|]|\b(?:then|do|sudo) )[ \t]{0,8}(?:git )?(?:rm|unlink|del|erase|remove-item|(mv|move|ren|(?:move|rename)-item))((?:[ \t]{1,8}(?:"[^"\n$]{0,500}"|'[^'\n]{0,500}'|[^\s;&|<>"'`$]{1,500})){1,60})/gi
+const WORD = /"([^"]*)"|'([^']*)'|(\S+)/g
+const PATCH_REMOVES =
+  /\*\*\* (?:Delete File: ([^\n\\"]{1,500})|Update File: ([^\n\\"]{1,500})(?:\n|\\n)\*\*\* Move to: ([^\n\\"]{1,500}))/g
+
+/** A file that is no longer at its path; `to`: its new path. */
+export type Removal = { readonly path: string; readonly to?: string | undefined }
+
+/** The files that a call removes or moves: by a command, a patch, or the name of the tool. */
+export function removedBy(call: Call, command: string | undefined): Removal[] {
+  if (command !== undefined) return removedByCommand(command.split('<<', 1)[0]!)
+  const { name, input, effect, paths } = call
+  if (effect !== 'write') return []
+  const fields: [string, unknown][] = isObject(input) ? Object.entries(input) : [['', input]]
+  const patched = fields.flatMap(([, text]) =>
+    typeof text === 'string' ? [...text.matchAll(PATCH_REMOVES)] : [],
+  )
+  if (patched.length > 0)
+    return patched.map(([, path, from = '', to]) => (path === undefined ? { path: from, to } : { path }))
+  const how = fieldOf(input, 'command') ?? name
+  if (/delete|remove/i.test(String(how))) return paths.map((path) => ({ path }))
+  const from = /move|rename/i.test(String(how))
+    ? fields.find(([field]) => /src|source|old|from/i.test(field))?.[1]
+    : undefined
+  return typeof from === 'string' ? [{ path: from, to: paths[0] }] : []
+}
+
+function removedByCommand(command: string): Removal[] {
+  return [...command.matchAll(REMOVES)].flatMap(([, moves, words = '']): Removal[] => {
+    const paths = [...words.matchAll(WORD)]
+      .map(([, double, single, plain]) => double ?? single ?? plain ?? '')
+      .filter((word) => !word.startsWith('-'))
+    if (moves === undefined) return paths.map((path) => ({ path: path.replace(/\/\*?$/, '') }))
+    const to = paths.pop() ?? ''
+    const isFolder = paths.length > 1 || to.endsWith('/')
+    return paths.map((path) => ({
+      path,
+      to: isFolder ? `${to}/${path.slice(path.lastIndexOf('/') + 1)}` : to,
+    }))
+  })
+}
+
 /** Commands that only look at files, and arguments of tools that search. */
 const LOOKS =
   /^(?:ls|cat|head|tail|wc|grep|rg|find|fd|tree|pwd|which|echo|file|stat|du|sed -n|nl|git (?:status|log|diff|show|branch|ls-\w+|remote|rev-parse))\b(?!.*>)/
@@ -41,7 +85,7 @@ export function isInspection(call: Call): boolean {
 
 /** The absolute directory that a command changes to first. */
 export function directoryOf(command: string): string | undefined {
-  return /^\s*(?:cd|pushd) (?:\/d )?["']?((?:\/|~|[A-Za-z]:[\\/])[^\s&;|`"']{1,200})/.exec(command)?.[1]
+  return /^\s*(?:cd|pushd) (?:\/d )?["']?((?:[/~$]|[A-Za-z]:[\\/])[^\s&;|`"']{1,200})/.exec(command)?.[1]
 }
 
 /** The working directory of a call: that of its arguments, or the one that its command changes to. */
