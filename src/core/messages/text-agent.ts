@@ -3,6 +3,7 @@ import { typedText } from './client-markup.ts'
 import { fieldOf } from './json.ts'
 import { type Message, mediaWord, type Part, partsOf, type ToolCallPart, textsOf } from './message.ts'
 import { commandsIn, EDIT, type TextCall, type TextCommands } from './text-commands.ts'
+import { tracesIn } from './text-traces.ts'
 
 /*
  * Agents without native tool calls write commands into the assistant's text and receive the output as user messages: ReAct, SWE-agent,
@@ -55,11 +56,12 @@ export class TextAgentReader {
 
   #readAssistant(message: Message): Message {
     this.#hasSpoken = true
-    const parts = partsOf(message)
+    const read = this.#traced(message)
+    const parts = partsOf(read)
     this.#waits = !parts.some(({ type }) => type === 'tool-call')
     this.#calls = []
     this.#open = parts.filter((part) => part.type === 'tool-call')
-    if (!this.#waits) return message
+    if (!this.#waits) return read
     const text = textsOf(message).join('\n')
     this.#command = text.length <= 1_000 ? text.trim() : ''
     const { calls, form, text: bare } = commandsIn(text, this.#openFile)
@@ -68,6 +70,22 @@ export class TextAgentReader {
     if (bare === text) return message
     const others = parts.filter(({ type }) => type !== 'text')
     return { ...message, content: [...others, { type: 'text', text: bare }] }
+  }
+
+  /** Returns a message with the calls that an export wrote into its texts; a native call gets the arguments that it lacks. */
+  #traced(message: Message): Message {
+    const whole = textsOf(message).join('\n')
+    const { traces, text } = tracesIn(whole)
+    if (traces.length === 0) return message
+    const left = [...traces]
+    const others = partsOf(message).flatMap((part): Part[] => {
+      if (part.type !== 'tool-call') return part.type === 'text' ? [] : [part]
+      const [trace] = left.splice(left.findIndex(({ toolName }) => toolName === part.toolName) >>> 0, 1)
+      const isBare = trace !== undefined && Object.keys(part.input ?? {}).length === 0
+      return [isBare ? { ...part, input: trace.input } : part]
+    })
+    const pairs = left.flatMap((trace) => this.#pair(trace, trace.output))
+    return { ...message, content: [{ type: 'text', text: text.trim() }, ...others, ...pairs] } as Message
   }
 
   /**

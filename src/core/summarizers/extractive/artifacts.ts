@@ -148,7 +148,8 @@ export class Artifacts {
     if (outcome === 'failed' || artifact.deeds.isRemoved) return
     const written = linesIn(call.input, /^(?!.*(?:old|search|path|file_?name))/i)
     const replaced = new Set(linesIn(call.input, /old|search/i))
-    const read = call.effect === 'write' ? [] : excerptOf(outputHead(output, EXCERPT_UNITS))
+    const shown = outputHead(output, EXCERPT_UNITS)
+    const read = call.effect === 'write' && !isPatch(shown) ? [] : excerptOf(addedIn(shown))
     // A whole file, and the newest result of a call, replace what was known; of an edit, the replaced lines go.
     const isWhole = artifact.kind === 'call' || writtenText(call.name, call.input) !== undefined
     artifact.excerpt = isWhole ? [] : artifact.excerpt.filter((line) => !replaced.has(line))
@@ -612,9 +613,20 @@ function linesIn(input: Json, names: RegExp): string[] {
   if (!isObject(input)) return []
   return Object.entries(input).flatMap(([name, text]) =>
     typeof text === 'string' && names.test(name) && text.includes('\n')
-      ? excerptOf(headOf(text, EXCERPT_UNITS))
+      ? excerptOf(addedIn(headOf(text, EXCERPT_UNITS)))
       : [],
   )
+}
+
+function isPatch(text: string): boolean {
+  return /^(?:@@|\*\*\* |\+\+\+ )/m.test(text)
+}
+
+/** The lines that a patch adds; a text that isn't a patch as it is. */
+function addedIn(text: string): string {
+  if (!isPatch(text)) return text
+  const added = text.split('\n').filter((line) => /^\+(?!\+\+ )/.test(line))
+  return added.map((line) => line.slice(1)).join('\n')
 }
 
 /** The maximum units of a result that is parsed as data, the texts in it that are visited, the rows that are kept, the length of a row and of a value. */
