@@ -72,19 +72,16 @@ export class TextAgentReader {
     return { ...message, content: [...others, { type: 'text', text: bare }] }
   }
 
-  /** Returns a message with the calls that an export wrote into its texts; a native call gets the arguments that it lacks. */
+  /** Returns a message with the calls that an export wrote into its texts; they replace native calls of the same tool. */
   #traced(message: Message): Message {
-    const whole = textsOf(message).join('\n')
-    const { traces, text } = tracesIn(whole)
+    const { traces, text } = tracesIn(textsOf(message).join('\n'))
     if (traces.length === 0) return message
-    const left = [...traces]
-    const others = partsOf(message).flatMap((part): Part[] => {
-      if (part.type !== 'tool-call') return part.type === 'text' ? [] : [part]
-      const [trace] = left.splice(left.findIndex(({ toolName }) => toolName === part.toolName) >>> 0, 1)
-      const isBare = trace !== undefined && Object.keys(part.input ?? {}).length === 0
-      return [isBare ? { ...part, input: trace.input } : part]
-    })
-    const pairs = left.flatMap((trace) => this.#pair(trace, trace.output))
+    const others = partsOf(message).filter(
+      (part) =>
+        part.type !== 'text' &&
+        !(part.type === 'tool-call' && traces.some(({ toolName }) => toolName === part.toolName)),
+    )
+    const pairs = traces.flatMap((trace) => this.#pair(trace, trace.output))
     return { ...message, content: [{ type: 'text', text: text.trim() }, ...others, ...pairs] } as Message
   }
 

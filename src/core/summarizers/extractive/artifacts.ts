@@ -488,8 +488,8 @@ export class Artifacts {
     const savings = new Map<string, number>()
     const files = [...this.#all.values()].filter(({ kind }) => kind === 'file')
     for (const { label: path } of files.slice(-100)) {
-      for (let slash = path.indexOf('/', 1); slash > 0; slash = path.indexOf('/', slash + 1)) {
-        const root = path.slice(0, slash + 1)
+      for (const { index } of path.matchAll(/(?<=.)[/\\]/g)) {
+        const root = path.slice(0, index + 1)
         savings.set(root, (savings.get(root) ?? 0) + root.length)
       }
     }
@@ -650,32 +650,48 @@ function dataOf({ result }: Call): Json | undefined {
   return text.length <= DATA_UNITS && /^\s*[[{]/.test(text) ? parsedJson(text) : undefined
 }
 
-/** The scalar fields of each object in a value as a line, or several short ones: `id: 4471, status: open`. */
+/**
+ * The scalar fields of each object in a value as a line, or several short ones: `id: 4471, status: open`. An inner object has before them
+ * the first value with a digit of the list's item that it is part of, and its field: `id: 4471, prices: basic: 54`.
+ */
 function rowsOf(data: Json): string[] {
   const rows: string[] = []
-  const walk = (value: Json, depth: number): void => {
+  const walk = (value: Json, depth: number, item: string, field: string, isItem: boolean): void => {
     if (rows.length >= MAX_ROWS || depth > 8) return
-    const inner: Json[] = []
-    let row = ''
-    const add = (field: string, one: Json): void => {
-      const text = one === null || typeof one === 'boolean' ? '' : oneLine(String(one))
-      if (text === '' || text.length > VALUE_UNITS) return
-      const shown = field === '' ? text : `${headOf(field, 40)}: ${text}`
-      if (row !== '' && row.length + shown.length > ROW_UNITS) {
-        rows.push(detached(row))
-        row = ''
-      }
-      row += row === '' ? shown : `, ${shown}`
-    }
-    for (const [key, one] of fieldsOf(value)) {
-      if (isScalar(one)) add(key, one)
-      else inner.push(one)
-    }
-    if (row !== '') rows.push(detached(row))
-    for (const one of inner) walk(one, depth + 1)
+    const inner: (readonly [string, Json])[] = []
+    const fields = rowOf(fieldsOf(value).filter((entry) => isScalar(entry[1]) || !inner.push(entry)))
+    for (const row of fields.rows) rows.push(detached(item + field + row))
+    const owner = isItem && fields.id !== '' ? `${fields.id}, ` : item
+    for (const [key, one] of inner)
+      walk(
+        one,
+        depth + 1,
+        owner,
+        isObject(one) && key !== '' ? `${headOf(key, 40)}: ` : '',
+        Array.isArray(value),
+      )
   }
-  walk(data, 0)
+  walk(data, 0, '', '', false)
   return rows
+}
+
+/** Fields as one line, or several short ones, and the first of them with a digit. */
+function rowOf(fields: readonly (readonly [string, Json])[]): {
+  readonly rows: string[]
+  readonly id: string
+} {
+  const rows: string[] = []
+  let id = ''
+  for (const [field, one] of fields) {
+    const text = one === null || typeof one === 'boolean' ? '' : oneLine(String(one))
+    if (text === '' || text.length > VALUE_UNITS) continue
+    const shown = field === '' ? text : `${headOf(field, 40)}: ${text}`
+    if (id === '' && isValue(text)) id = shown
+    const last = rows.at(-1)
+    if (last === undefined || last.length + shown.length > ROW_UNITS) rows.push(shown)
+    else rows[rows.length - 1] = `${last}, ${shown}`
+  }
+  return { rows, id }
 }
 
 function isScalar(value: Json): boolean {
