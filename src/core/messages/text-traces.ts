@@ -16,6 +16,9 @@ const HEADING =
 const FENCE = /^```(\w{0,20})[^\n]{0,100}\n([\s\S]*?)\n?```/gm
 const END = /<\/details>\s{0,4}(?:<\/tool[\w-]{0,20}>)?/y
 
+/** A line that names only what was done and the file: `Read file: src/a.ts`. */
+const DONE = /^[ \t]{0,8}(\p{L}{3,10}) file: ([^\n]{1,300}\S)[ \t]*$/gimu
+
 /** Returns the traces in a text, and the text without them. Takes linear time. */
 export function tracesIn(text: string): { readonly traces: readonly Trace[]; readonly text: string } {
   const traces: Trace[] = []
@@ -37,7 +40,14 @@ export function tracesIn(text: string): { readonly traces: readonly Trace[]; rea
     from = close + tail.length + fence.length
     traces.push(traceOf(name, rest.replace(/<\/summary>.*$/, ''), fence || text.slice(start, close)))
   }
-  return { traces, text: bare + text.slice(from) }
+  bare += text.slice(from)
+  const left = bare.replace(DONE, (line, verb: string, path: string) => {
+    const toolName = `${verb.toLowerCase()}_file`
+    if (effectOf(toolName, {}) === 'other' || traces.length >= MAX_TRACES) return line
+    traces.push({ toolName, input: { path }, output: '' })
+    return ''
+  })
+  return { traces, text: left }
 }
 
 function traceOf(toolName: string, about: string, body: string): Trace {

@@ -3,9 +3,11 @@ import { isObject, type Json, parsedJson } from '../../messages/json.ts'
 import type { Outcome } from '../../messages/outcome.ts'
 import { type Call, outputHead } from '../calls.ts'
 import { cleanLine, oneLine, sentencesOf, shorten, withoutFences } from '../text.ts'
+import { fencesIn } from './fences.ts'
 import { type Candidate, DEFINES, excerptOf, LINE_UNITS } from './lines.ts'
 import { eachName, isCredential, type Names } from './names.ts'
 import { FilePaths } from './paths.ts'
+import { citesRow, DATA_UNITS, eachText, isValue, rowsOf, tableRows } from './records.ts'
 import {
   callLabel,
   isInspection,
@@ -56,6 +58,8 @@ export type Artifact = {
   readonly outcomes: Map<Outcome, number>
   /** Lines of its newest contents with names. */
   excerpt: readonly string[]
+  /** Those rows of it that the reply to it names. */
+  cited: ReadonlySet<string>
   /** The message of its last use. */
   last: number
   /** The number of files in the earlier summary before it, which are newer; -1 when it was used since. */
@@ -67,8 +71,9 @@ type ArtifactLines = { readonly files: readonly string[]; readonly others: reado
 
 /** The maximum number of calls, of which the oldest are dropped. */
 const MAX_CALLS = 6_000
-/** The messages after which a change of a file counts half for what the work needs. */
-const RECENT_MESSAGES = 40
+/** The weight of a row that the reply names, and the maximum number of such rows of a result. */
+const CITED = 4
+const MAX_CITED = 12
 /** The maximum number of removed and moved folders whose files are followed. */
 const MAX_FOLDERS = 200
 /** The maximum units of a file's description. */
@@ -96,6 +101,8 @@ export class Artifacts {
   readonly #excerpts = new Set<Artifact>()
   /** The calls of each tool as one artifact, after they were merged. */
   readonly #merged = new Map<string, Artifact>()
+  /** The rows of results since the last reply. */
+  #fresh: (readonly [Artifact, readonly string[]])[] = []
   #next = 0
   #folders = 0
   /** That of the last line of an earlier summary: lines that quote it follow. */
@@ -141,7 +148,9 @@ export class Artifacts {
     const data = dataOf(call)
     if (data !== undefined) {
       eachText(data, (text) => this.#names.add(text, 'output', at, id, isValue(text)))
-      this.#keepExcerpt(artifact, rowsOf(data))
+      const rows = rowsOf(data)
+      this.#keepExcerpt(artifact, rows)
+      this.#fresh.push([artifact, rows])
       return
     }
     this.#names.add(outputHead(output, Number.POSITIVE_INFINITY), 'output', at, id)
@@ -149,11 +158,32 @@ export class Artifacts {
     const written = linesIn(call.input, /^(?!.*(?:old|search|path|file_?name))/i)
     const replaced = new Set(linesIn(call.input, /old|search/i))
     const shown = outputHead(output, EXCERPT_UNITS)
-    const read = call.effect === 'write' && !isPatch(shown) ? [] : excerptOf(addedIn(shown))
+    const table = tableRows(shown)
+    const lines = call.effect === 'write' && !isPatch(shown) ? [] : excerptOf(addedIn(shown))
+    const read = [...lines.filter((line) => table.length === 0 || !line.includes('|')), ...table]
+    if (table.length > 0) this.#fresh.push([artifact, table])
     // A whole file, and the newest result of a call, replace what was known; of an edit, the replaced lines go.
     const isWhole = artifact.kind === 'call' || writtenText(call.name, call.input) !== undefined
     artifact.excerpt = isWhole ? [] : artifact.excerpt.filter((line) => !replaced.has(line))
     this.#keepExcerpt(artifact, [...written, ...read])
+  }
+
+  /** Adds the code of files that a reply shows under their names. */
+  show(reply: string, at: number): void {
+    for (const { path, code } of fencesIn(reply)) {
+      if (path === undefined || code.includes('<<<<<<<')) continue
+      const artifact = this.#all.get(this.#ofFile(path))!
+      artifact.last = at
+      artifact.deeds.about ||= aboutOf(headOf(code, 600))
+      this.#keepExcerpt(artifact, excerptOf(addedIn(headOf(code, EXCERPT_UNITS))))
+    }
+  }
+
+  /** Remembers the rows of the newest results that the reply to them names. */
+  cite(reply: string): void {
+    for (const [artifact, rows] of this.#fresh)
+      artifact.cited = new Set(rows.filter((row) => citesRow(reply, row)).slice(0, MAX_CITED))
+    this.#fresh = []
   }
 
   /** The newest excerpts stay. */
@@ -191,7 +221,7 @@ export class Artifacts {
         owner,
         text,
         at,
-        weight: DEFINES.test(text) || /^\w{1,40}: /.test(text) ? 1 : 0,
+        weight: artifact.cited.has(text) ? CITED : DEFINES.test(text) || /^\w{1,40}: /.test(text) ? 1 : 0,
       }))
     })
   }
@@ -328,6 +358,7 @@ export class Artifacts {
         deeds,
         outcomes: new Map(),
         excerpt: [],
+        cited: new Set(),
         last: -1,
         age: -1,
       })
@@ -348,19 +379,16 @@ export class Artifacts {
     this.#ids.delete(`${kind} ${label}`)
   }
 
-  /**
-   * The paths of the files that the work needs: those that were changed, or read since the last change, and still exist. Those that were
-   * changed often and used recently come first.
-   */
+  /** The paths of the files that exist and were changed, or read since the last change: the most often changed first, then the last used. */
   filesByUse(): string[] {
     const files = [...this.#all.values()].filter(({ kind, deeds }) => kind === 'file' && !deeds.isRemoved)
-    const newest = (list: readonly Artifact[]) => list.reduce((at, { last }) => Math.max(at, last), -1)
-    const changedAt = newest(files.filter(({ deeds }) => changesOf(deeds) > 0))
-    const end = newest(files)
-    const need = ({ deeds, last }: Artifact) => (1 + changesOf(deeds)) / (1 + (end - last) / RECENT_MESSAGES)
+    const changedAt = files.reduce(
+      (at, { deeds, last }) => (changesOf(deeds) > 0 ? Math.max(at, last) : at),
+      -1,
+    )
     return files
       .filter(({ deeds, last }) => changesOf(deeds) > 0 || (deeds.reads > 0 && last >= changedAt))
-      .sort((a, b) => need(b) - need(a))
+      .sort((a, b) => changesOf(b.deeds) - changesOf(a.deeds) || b.last - a.last)
       .map(({ label }) => label)
   }
 
@@ -629,18 +657,6 @@ function addedIn(text: string): string {
   return added.map((line) => line.slice(1)).join('\n')
 }
 
-/** The maximum units of a result that is parsed as data, the texts in it that are visited, the rows that are kept, the length of a row and of a value. */
-const DATA_UNITS = 20_000
-const MAX_TEXTS = 600
-const MAX_ROWS = 200
-const ROW_UNITS = 140
-const VALUE_UNITS = 60
-
-/** Whether a text is one word with a digit: an id, an amount, a date. */
-function isValue(text: string): boolean {
-  return text.length <= VALUE_UNITS && /^\S*\d\S*$/.test(text)
-}
-
 /** A result as data, if it is data. */
 function dataOf({ result }: Call): Json | undefined {
   const { output } = result!
@@ -648,78 +664,6 @@ function dataOf({ result }: Call): Json | undefined {
     return output.value
   const text = outputHead(output, DATA_UNITS + 1)
   return text.length <= DATA_UNITS && /^\s*[[{]/.test(text) ? parsedJson(text) : undefined
-}
-
-/**
- * The scalar fields of each object in a value as a line, or several short ones: `id: 4471, status: open`. An inner object has before them
- * the first value with a digit of the list's item that it is part of, and its field: `id: 4471, prices: basic: 54`.
- */
-function rowsOf(data: Json): string[] {
-  const rows: string[] = []
-  const walk = (value: Json, depth: number, item: string, field: string, isItem: boolean): void => {
-    if (rows.length >= MAX_ROWS || depth > 8) return
-    const inner: (readonly [string, Json])[] = []
-    const fields = rowOf(fieldsOf(value).filter((entry) => isScalar(entry[1]) || !inner.push(entry)))
-    for (const row of fields.rows) rows.push(detached(item + field + row))
-    const owner = isItem && fields.id !== '' ? `${fields.id}, ` : item
-    for (const [key, one] of inner)
-      walk(
-        one,
-        depth + 1,
-        owner,
-        isObject(one) && key !== '' ? `${headOf(key, 40)}: ` : '',
-        Array.isArray(value),
-      )
-  }
-  walk(data, 0, '', '', false)
-  return rows
-}
-
-/** Fields as one line, or several short ones, and the first of them with a digit. */
-function rowOf(fields: readonly (readonly [string, Json])[]): {
-  readonly rows: string[]
-  readonly id: string
-} {
-  const rows: string[] = []
-  let id = ''
-  for (const [field, one] of fields) {
-    const text = one === null || typeof one === 'boolean' ? '' : oneLine(String(one))
-    if (text === '' || text.length > VALUE_UNITS) continue
-    const shown = field === '' ? text : `${headOf(field, 40)}: ${text}`
-    if (id === '' && isValue(text)) id = shown
-    const last = rows.at(-1)
-    if (last === undefined || last.length + shown.length > ROW_UNITS) rows.push(shown)
-    else rows[rows.length - 1] = `${last}, ${shown}`
-  }
-  return { rows, id }
-}
-
-function isScalar(value: Json): boolean {
-  return typeof value !== 'object' || value === null
-}
-
-/** The fields of an object, and the items of a list without names. */
-function fieldsOf(value: Json): (readonly [string, Json])[] {
-  if (Array.isArray(value)) return (value as readonly Json[]).slice(0, MAX_ROWS).map((item) => ['', item])
-  return isObject(value)
-    ? Object.entries(value).filter((entry): entry is [string, Json] => entry[1] !== undefined)
-    : []
-}
-
-/** Visits the texts and numbers in a value with the names of their fields; at most 600 of them. */
-function eachText(data: Json | undefined, visit: (text: string, field: string) => void): void {
-  let left = MAX_TEXTS
-  const walk = (value: Json | undefined, field: string, depth: number): void => {
-    if (left <= 0 || depth > 8) return
-    if (typeof value === 'string' || typeof value === 'number') {
-      left -= 1
-      visit(String(value), field)
-    } else if (Array.isArray(value)) for (const item of value as readonly Json[]) walk(item, field, depth + 1)
-    else if (isObject(value)) {
-      for (const [key, inner] of Object.entries(value)) walk(inner, key, depth + 1)
-    }
-  }
-  walk(data, '', 0)
 }
 
 /** The text of a call that writes a file as a whole; `undefined` for an edit. */

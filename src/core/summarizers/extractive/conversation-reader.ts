@@ -103,6 +103,8 @@ export class ConversationReader {
       this.#texts.push({ by: 'assistant', speaker, text: shown, at, own: shown })
       this.#boxes.add(shown, { by: 'assistant' })
       this.#names.add(text, 'assistant', at, this.#artifacts.ofSpeaker('Assistant'))
+      this.#artifacts.cite(text)
+      this.#artifacts.show(text, at)
     } else {
       const written = wordsOf(text)
       const given = this.#given

@@ -1,8 +1,10 @@
 import { headOf } from '../../messages/characters.ts'
 import { isEastAsian, sentencesOf, shorten, withoutFences } from '../text.ts'
 import type { Conversation, Exchange } from './conversation.ts'
+import { fencesIn } from './fences.ts'
 import { type Candidate, DEFINES, excerptOf } from './lines.ts'
 import { eachName } from './names.ts'
+import { tableRows } from './records.ts'
 
 /*
  * Statements: the sentences of replies that say what was done, found or decided, not what comes next.
@@ -143,6 +145,12 @@ export function statementsIn(
       ...statementsOf(reply)
         .filter(({ text, weight }) => weight >= MIN_WEIGHT && !shown.includes(text))
         .map((statement) => ({ owner, ...statement })),
+      ...tableRows(reply.text.replaceAll(/<details>[\s\S]*?<\/details>/g, '')).map((text) => ({
+        owner,
+        text,
+        at: reply.at,
+        weight: 1,
+      })),
       // Beside calls, fenced code is what an agent without native calls runs or writes.
       ...excerptOf(lastCallAt < 0 ? fencesOf(reply.text) : '').map((text) => ({
         owner,
@@ -154,12 +162,11 @@ export function statementsIn(
   ])
 }
 
-/** The fenced code of a text. */
+/** The fenced code of a text that isn't that of a file. */
 function fencesOf(text: string): string {
-  return text
-    .split('```')
-    .filter((_, i) => i % 2 === 1)
-    .map((code) => code.slice(code.indexOf('\n') + 1))
+  return fencesIn(text)
+    .filter(({ path }) => path === undefined)
+    .map(({ code }) => code)
     .join('\n')
 }
 
