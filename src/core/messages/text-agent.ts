@@ -82,7 +82,10 @@ export class TextAgentReader {
         !(part.type === 'tool-call' && traces.some(({ toolName }) => toolName === part.toolName)),
     )
     const pairs = traces.flatMap((trace) => this.#pair(trace, trace.output))
-    return { ...message, content: [{ type: 'text', text: text.trim() }, ...others, ...pairs] } as Message
+    return {
+      ...message,
+      content: [{ type: 'text', text: text.replaceAll(/\n{3,200}/g, '\n\n').trim() }, ...others, ...pairs],
+    } as Message
   }
 
   /**

@@ -6,7 +6,7 @@ import { cleanLine, oneLine, sentencesOf, shorten, withoutFences } from '../text
 import { fencesIn } from './fences.ts'
 import { type Candidate, DEFINES, excerptOf, LINE_UNITS } from './lines.ts'
 import { eachName, isCredential, type Names } from './names.ts'
-import { FilePaths } from './paths.ts'
+import { FilePaths, isAbsolute } from './paths.ts'
 import { citesRow, DATA_UNITS, eachText, isValue, rowsOf, tableRows } from './records.ts'
 import {
   callLabel,
@@ -17,6 +17,7 @@ import {
   workingDirectory,
   writtenBy,
 } from './shell.ts'
+import { isTaskCall } from './todo-list.ts'
 
 /*
  * Artifacts: the files, calls and speakers that names belong to. A summary lists a name in the line of its artifact, which says what was
@@ -58,8 +59,6 @@ export type Artifact = {
   readonly outcomes: Map<Outcome, number>
   /** Lines of its newest contents with names. */
   excerpt: readonly string[]
-  /** Those rows of it that the reply to it names. */
-  cited: ReadonlySet<string>
   /** The message of its last use. */
   last: number
   /** The number of files in the earlier summary before it, which are newer; -1 when it was used since. */
@@ -71,8 +70,8 @@ type ArtifactLines = { readonly files: readonly string[]; readonly others: reado
 
 /** The maximum number of calls, of which the oldest are dropped. */
 const MAX_CALLS = 6_000
-/** The weight of a row that the reply names, and the maximum number of such rows of a result. */
-const CITED = 4
+/** The weight of a row that the reply names, which is quoted before anything else, and the maximum number of such rows. */
+const CITED = 50
 const MAX_CITED = 12
 /** The maximum number of removed and moved folders whose files are followed. */
 const MAX_FOLDERS = 200
@@ -102,7 +101,8 @@ export class Artifacts {
   /** The calls of each tool as one artifact, after they were merged. */
   readonly #merged = new Map<string, Artifact>()
   /** The rows of results since the last reply. */
-  #fresh: (readonly [Artifact, readonly string[]])[] = []
+  #fresh: (readonly string[])[] = []
+  #cited: ReadonlySet<string> = new Set()
   #next = 0
   #folders = 0
   /** That of the last line of an earlier summary: lines that quote it follow. */
@@ -132,6 +132,7 @@ export class Artifacts {
 
   /** Adds the result of a call. */
   end(call: Call): void {
+    if (isTaskCall(call)) return
     const { output, outcome, at } = call.result!
     const removed = outcome === 'failed' ? [] : removedBy(call, shellCommand(call))
     const id = this.#ofCall(call)
@@ -150,7 +151,7 @@ export class Artifacts {
       eachText(data, (text) => this.#names.add(text, 'output', at, id, isValue(text)))
       const rows = rowsOf(data)
       this.#keepExcerpt(artifact, rows)
-      this.#fresh.push([artifact, rows])
+      this.#fresh.push(rows)
       return
     }
     this.#names.add(outputHead(output, Number.POSITIVE_INFINITY), 'output', at, id)
@@ -161,7 +162,7 @@ export class Artifacts {
     const table = tableRows(shown)
     const lines = call.effect === 'write' && !isPatch(shown) ? [] : excerptOf(addedIn(shown))
     const read = [...lines.filter((line) => table.length === 0 || !line.includes('|')), ...table]
-    if (table.length > 0) this.#fresh.push([artifact, table])
+    if (table.length > 0) this.#fresh.push(table)
     // A whole file, and the newest result of a call, replace what was known; of an edit, the replaced lines go.
     const isWhole = artifact.kind === 'call' || writtenText(call.name, call.input) !== undefined
     artifact.excerpt = isWhole ? [] : artifact.excerpt.filter((line) => !replaced.has(line))
@@ -174,15 +175,16 @@ export class Artifacts {
       if (path === undefined || code.includes('<<<<<<<')) continue
       const artifact = this.#all.get(this.#ofFile(path))!
       artifact.last = at
-      artifact.deeds.about ||= aboutOf(headOf(code, 600))
-      this.#keepExcerpt(artifact, excerptOf(addedIn(headOf(code, EXCERPT_UNITS))))
+      const shown = addedIn(headOf(code, EXCERPT_UNITS))
+      artifact.deeds.about ||= aboutOf(headOf(shown, 600))
+      this.#keepExcerpt(artifact, excerptOf(shown))
     }
   }
 
-  /** Remembers the rows of the newest results that the reply to them names. */
+  /** Remembers those rows of the results before a reply that it names; rows of an earlier one lose their weight. */
   cite(reply: string): void {
-    for (const [artifact, rows] of this.#fresh)
-      artifact.cited = new Set(rows.filter((row) => citesRow(reply, row)).slice(0, MAX_CITED))
+    const rows = this.#fresh.flat().filter((row) => citesRow(reply, row))
+    if (rows.length > 0) this.#cited = new Set(rows.slice(0, MAX_CITED))
     this.#fresh = []
   }
 
@@ -221,7 +223,7 @@ export class Artifacts {
         owner,
         text,
         at,
-        weight: artifact.cited.has(text) ? CITED : DEFINES.test(text) || /^\w{1,40}: /.test(text) ? 1 : 0,
+        weight: this.#cited.has(text) ? CITED : DEFINES.test(text) || /^\w{1,40}: /.test(text) ? 1 : 0,
       }))
     })
   }
@@ -325,6 +327,8 @@ export class Artifacts {
   }
 
   #ofCall(call: Call): number {
+    // The list of tasks has its own lines.
+    if (isTaskCall(call)) return this.ofSpeaker('Assistant')
     const [path] = call.paths
     const isOfFile = call.effect !== 'other' && path !== undefined && call.paths.length === 1
     return isOfFile
@@ -334,7 +338,10 @@ export class Artifacts {
 
   #ofFile(path: string): number {
     const label = oneLine(path).replaceAll('`', "'")
-    return this.#known('file', label, this.#paths.identityOf(label))
+    const id = this.#known('file', label, this.#paths.identityOf(label))
+    const artifact = this.#all.get(id)!
+    if (isAbsolute(label) && !isAbsolute(artifact.label)) artifact.label = detached(label)
+    return id
   }
 
   #known(kind: Artifact['kind'], label: string, identity = label, isInspection = false): number {
@@ -358,7 +365,6 @@ export class Artifacts {
         deeds,
         outcomes: new Map(),
         excerpt: [],
-        cited: new Set(),
         last: -1,
         age: -1,
       })

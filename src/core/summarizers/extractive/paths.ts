@@ -82,7 +82,7 @@ function isWindows(path: string): boolean {
   return /^[a-z]:\//i.test(path)
 }
 
-function isAbsolute(path: string): boolean {
+export function isAbsolute(path: string): boolean {
   return /^(?:[\\/~$]|[A-Za-z]:[\\/])/.test(path)
 }
 
