@@ -825,16 +825,18 @@ it('rows of a result that the reply names are quoted with their labels', () => {
 })
 
 it('rows of inner objects name the item that they belong to', () => {
-  const flights = ['HAT001', 'HAT002'].map((flight) => ({
-    flight,
-    prices: { basic_economy: 54, economy: 120 },
+  const flights = Array.from({ length: 12 }, (_, i) => ({
+    flight: `HAT00${i}`,
+    prices: { basic_economy: 54 + i, economy: 120 + i, note: 'one bag of 8 kg, no changes, no refunds' },
   }))
   const text = summarize([
     user('find a flight'),
     ...did('c1', 'search', { from: 'JFK' }, JSON.stringify(flights)),
-    assistant('HAT002 costs 54 in basic economy.'),
+    assistant('HAT002 costs 56 in basic economy.'),
   ])
-  expect(text).toContain('· flight: HAT002, prices: basic_economy: 54, economy: 120')
+  expect(text).toContain(
+    '· flight: HAT002, prices: basic_economy: 56, economy: 122, note: one bag of 8 kg, no changes, no refunds',
+  )
 })
 
 it('an error is overcome by the same command with other options, and by a command that supplies what it lacked', () => {

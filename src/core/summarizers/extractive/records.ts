@@ -74,20 +74,18 @@ function fieldsOf(value: Json): (readonly [string, Json])[] {
     : []
 }
 
-/** Visits the texts and numbers in a value with the names of their fields; at most 600 of them. */
-export function eachText(data: Json | undefined, visit: (text: string, field: string) => void): void {
+/** Visits the texts and numbers in a value; at most 600 of them. */
+export function eachText(data: Json | undefined, visit: (text: string) => void): void {
   let left = MAX_TEXTS
-  const walk = (value: Json | undefined, field: string, depth: number): void => {
+  const walk = (value: Json | undefined, depth: number): void => {
     if (left <= 0 || depth > 8) return
     if (typeof value === 'string' || typeof value === 'number') {
       left -= 1
-      visit(String(value), field)
-    } else if (Array.isArray(value)) for (const item of value as readonly Json[]) walk(item, field, depth + 1)
-    else if (isObject(value)) {
-      for (const [key, inner] of Object.entries(value)) walk(inner, key, depth + 1)
-    }
+      visit(String(value))
+    } else if (typeof value === 'object' && value !== null)
+      for (const inner of Object.values(value)) walk(inner, depth + 1)
   }
-  walk(data, '', 0)
+  walk(data, 0)
 }
 
 /** The line below the header of a table in Markdown. */
@@ -128,12 +126,16 @@ function labelled(labels: readonly string[], cells: readonly string[]): string[]
   return fields.filter(([, cell]) => cell !== '').length < 2 ? [] : rowOf(fields).rows.map(detached)
 }
 
-/** Whether a text names one of a row's values: a number, or a word with a capital or digit. */
+/** Whether a text names a value of a row, a number or a word with a capital or digit, but not all of them. */
 export function citesRow(text: string, row: string): boolean {
-  return row.split(', ').some((pair) => {
+  let isCited = false
+  let hasMore = false
+  for (const pair of row.split(', ')) {
     const value = pair.slice(pair.lastIndexOf(': ') + 1).trim()
-    if (value.length < 3 || !/\d|\p{Lu}/u.test(value)) return false
     const at = text.indexOf(value)
-    return at >= 0 && !/[\p{L}\d]/u.test((text[at - 1] ?? '') + (text[at + value.length] ?? ''))
-  })
+    const isNamed = at >= 0 && !/[\p{L}\d]/u.test((text[at - 1] ?? '') + (text[at + value.length] ?? ''))
+    if (!isNamed) hasMore = true
+    else if (value.length >= 3 && /\d|\p{Lu}/u.test(value)) isCited = true
+  }
+  return isCited && hasMore
 }
