@@ -262,11 +262,11 @@ function isSimilar(failed: string, later: string): boolean {
 const LACKED = /["'`‘“]([\w@./-]{3,60})["'`’”]|(?:^|: )([\w.-]{2,40}): (?:command )?not found/
 
 /** Whether a command works on what an error names: `pip install numpy` after "No module named 'numpy'". */
-function suppliesWhatLacked({ line }: Failure, call: Call, gist: string): boolean {
+function suppliesWhatLacked({ line, command }: Failure, call: Call, gist: string): boolean {
   const [, quoted, named = quoted] = LACKED.exec(line) ?? []
-  if (named === undefined || isInspection(call)) return false
+  if (named === undefined || command === undefined || isInspection(call)) return false
   const at = gist.indexOf(named)
-  return at >= 0 && !/\w/.test((gist[at - 1] ?? '') + (gist[at + named.length] ?? ''))
+  return at >= 0 && !/[\w/-]/.test((gist[at - 1] ?? '') + (gist[at + named.length] ?? ''))
 }
 
 /** The ends of a long text, without the text between them in memory. */
