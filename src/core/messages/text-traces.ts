@@ -30,7 +30,8 @@ export function tracesIn(text: string): { readonly traces: readonly Trace[]; rea
     // In an element, up to its end; below a heading, its fence.
     const close =
       summary === undefined || rest.includes('</details>') ? start : text.indexOf('</details>', start)
-    if (close < 0) continue
+    // No later element ends either.
+    if (close < 0) break
     END.lastIndex = close
     const tail = summary === undefined ? '' : (END.exec(text)?.[0] ?? '')
     const fence = summary === undefined ? (/^\s{0,4}```[\s\S]*?\n```/.exec(text.slice(start))?.[0] ?? '') : ''
