@@ -17,6 +17,7 @@ import {
   workingDirectory,
   writtenBy,
 } from './shell.ts'
+import { weightOf } from './statements.ts'
 import { isTaskCall } from './todo-list.ts'
 
 /*
@@ -126,7 +127,7 @@ export class Artifacts {
     const artifact = this.#all.get(id)!
     artifact.last = call.at
     const { deeds } = artifact
-    if (call.effect === 'write' && deeds.about === '') deeds.about = firstSentence(reason)
+    if (call.effect === 'write' && deeds.about === '') deeds.about = firstStatement(reason)
     eachText(call.input, (text) => this.#names.add(text, 'input', call.at, id, isValue(text)))
   }
 
@@ -701,10 +702,10 @@ function aboutOf(code: string): string {
   return ''
 }
 
-/** The first sentence of a text, for a description. */
-function firstSentence(text: string): string {
-  const [first = ''] = sentencesOf(withoutFences(headOf(text, 600)))
-  return first.length < 8 ? '' : quotable(first.replace(/:$/, ''))
+/** The first sentence of a text that states something, for a description. */
+function firstStatement(text: string): string {
+  const first = sentencesOf(withoutFences(headOf(text, 600))).find((sentence) => weightOf(sentence) > 0) ?? ''
+  return quotable(first)
 }
 
 function quotable(text: string): string {
