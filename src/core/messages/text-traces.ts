@@ -61,7 +61,7 @@ function traceOf(toolName: string, about: string, body: string): Trace {
   const target = about
     .replace(/^[^\p{L}\d/~.]{1,8}/u, '')
     .replace(/^[\p{L} ]{2,30}: /u, '')
-    .replace(/[\s`]+$/, '')
+    .replace(/[\s`]{1,20}$/, '')
   const input: Json = isGiven ? data : isShell ? { command: first![2]! } : inputOf(toolName, target)
   const results = isGiven || isShell ? fences.slice(1) : fences
   return { toolName, input, output: results.at(-1)?.[2] ?? (fences.length > 0 ? '' : body.trim()) }

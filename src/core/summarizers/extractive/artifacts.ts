@@ -1,13 +1,24 @@
 import { detached, headOf } from '../../messages/characters.ts'
-import { isObject, type Json, parsedJson } from '../../messages/json.ts'
 import type { Outcome } from '../../messages/outcome.ts'
 import { type Call, outputHead } from '../calls.ts'
-import { cleanLine, oneLine, sentencesOf, shorten, withoutFences } from '../text.ts'
+import { oneLine } from '../text.ts'
+import {
+  aboutOf,
+  addedIn,
+  dataOf,
+  EXCERPT_UNITS,
+  isPatch,
+  linesIn,
+  MAX_EXCERPTS,
+  MAX_QUOTABLE,
+  quotable,
+  writtenText,
+} from './contents.ts'
 import { fencesIn } from './fences.ts'
 import { type Candidate, DEFINES, excerptOf, LINE_UNITS } from './lines.ts'
 import { eachName, isCredential, type Names } from './names.ts'
 import { FilePaths, isAbsolute } from './paths.ts'
-import { citesRow, DATA_UNITS, eachText, isValue, rowsOf, tableRows } from './records.ts'
+import { citesRow, eachText, isValue, rowsOf, tableRows } from './records.ts'
 import {
   callLabel,
   isInspection,
@@ -17,8 +28,6 @@ import {
   workingDirectory,
   writtenBy,
 } from './shell.ts'
-import { weightOf } from './statements.ts'
-import { isTaskCall } from './todo-list.ts'
 
 /*
  * Artifacts: the files, calls and speakers that names belong to. A summary lists a name in the line of its artifact, which says what was
@@ -76,8 +85,6 @@ const CITED = 50
 const MAX_CITED = 12
 /** The maximum number of removed and moved folders whose files are followed. */
 const MAX_FOLDERS = 200
-/** The maximum units of a file's description. */
-const ABOUT_UNITS = 100
 /** The marks of a line (`- `, ` — `, the line break), and of the line about the directory. */
 const LINE_COST = 6
 const ROOT_COST = 12
@@ -120,20 +127,19 @@ export class Artifacts {
     return this.#known('call', name)
   }
 
-  /** Adds a call and the names of its arguments. `reason`: the text of the assistant before it. */
-  begin(call: Call, reason: string): void {
+  /** Adds a call and the names of its arguments. `reason`: what the assistant stated before it. The list of tasks has lines of its own. */
+  begin(call: Call, reason: string, isOfTasks: boolean): void {
     this.#paths.enter(workingDirectory(call))
-    const id = this.#ofCall(call)
+    const id = isOfTasks ? this.ofSpeaker('Assistant') : this.#ofCall(call)
     const artifact = this.#all.get(id)!
     artifact.last = call.at
     const { deeds } = artifact
-    if (call.effect === 'write' && deeds.about === '') deeds.about = firstStatement(reason)
+    if (call.effect === 'write' && deeds.about === '') deeds.about = quotable(reason)
     eachText(call.input, (text) => this.#names.add(text, 'input', call.at, id, isValue(text)))
   }
 
   /** Adds the result of a call. */
   end(call: Call): void {
-    if (isTaskCall(call)) return
     const { output, outcome, at } = call.result!
     const removed = outcome === 'failed' ? [] : removedBy(call, shellCommand(call))
     const id = this.#ofCall(call)
@@ -328,8 +334,6 @@ export class Artifacts {
   }
 
   #ofCall(call: Call): number {
-    // The list of tasks has its own lines.
-    if (isTaskCall(call)) return this.ofSpeaker('Assistant')
     const [path] = call.paths
     const isOfFile = call.effect !== 'other' && path !== undefined && call.paths.length === 1
     return isOfFile
@@ -633,81 +637,3 @@ const FILE_LINE =
   /^`([^`]+)` — ((?:written|mentioned|removed|\d{1,9} edits?|\d{1,9} reads?)(?:, (?:removed|\d{1,9} edits?|\d{1,9} reads?))*)(?: — "([^"\n]{0,300})")?(?: — ([^\n]*))?$/
 const CALL_LINE =
   /^([^\s`]{1,100}(?: `[^`\n]{1,300}`)?)(?= [(—])(?: \(((?:(?:ok|failed|unknown)(?: ×\d{1,9})?(?:, )?)+)\))?(?: — ([^\n]*))?$/
-
-/*
- * Contents of calls
- */
-
-/** The units of a result or a written text that are read for an excerpt, and the number of excerpts held. */
-const EXCERPT_UNITS = 12_000
-const MAX_EXCERPTS = 300
-const MAX_QUOTABLE = 300
-
-/** The lines in the texts of several lines among the arguments whose names match. */
-function linesIn(input: Json, names: RegExp): string[] {
-  if (!isObject(input)) return []
-  return Object.entries(input).flatMap(([name, text]) =>
-    typeof text === 'string' && names.test(name) && text.includes('\n')
-      ? excerptOf(addedIn(headOf(text, EXCERPT_UNITS)))
-      : [],
-  )
-}
-
-function isPatch(text: string): boolean {
-  return /^(?:@@|\*\*\* |\+\+\+ )/m.test(text)
-}
-
-/** The lines that a patch adds; a text that isn't a patch as it is. */
-function addedIn(text: string): string {
-  if (!isPatch(text)) return text
-  const added = text.split('\n').filter((line) => /^\+(?!\+\+ )/.test(line))
-  return added.map((line) => line.slice(1)).join('\n')
-}
-
-/** A result as data, if it is data. */
-function dataOf({ result }: Call): Json | undefined {
-  const { output } = result!
-  if ((output.type === 'json' || output.type === 'error-json') && typeof output.value !== 'string')
-    return output.value
-  const text = outputHead(output, DATA_UNITS + 1)
-  return text.length <= DATA_UNITS && /^\s*[[{]/.test(text) ? parsedJson(text) : undefined
-}
-
-/** The text of a call that writes a file as a whole; `undefined` for an edit. */
-function writtenText(name: string, input: Json): string | undefined {
-  if (!isObject(input)) return undefined
-  const text = Object.entries(input).find(([name]) =>
-    /^(?:(?:code)?_?contents?|file_?text)$/i.test(name),
-  )?.[1]
-  if (/create/i.test(name) || input.command === 'create') return typeof text === 'string' ? text : ''
-  return typeof text === 'string' && !/edit|replace|insert|append|patch|diff/i.test(name) ? text : undefined
-}
-
-const COMMENT =
-  /^\s*(?:\/\*\*?|\*(?!\/)|\/\/|#+(?!!?\[|(?:include|define|undef|if|ifn?def|elif|else|endif|pragma|import|region)\b)|--|"""|<!--)/
-
-/** The first comment line or heading of a file. */
-function aboutOf(code: string): string {
-  for (const line of code.split('\n').slice(0, 8)) {
-    const opening = COMMENT.exec(line)
-    if (opening === null) continue
-    const text = cleanLine(line.slice(opening[0].length).replace(/(?:\*\/|-->|""")\s*$/, ''))
-    if (
-      text.length >= 8 &&
-      /\p{L}{3}/u.test(text) &&
-      !/^!|eslint|copyright|licen[cs]e|@ts-|coding[:=]/i.test(text)
-    )
-      return quotable(text)
-  }
-  return ''
-}
-
-/** The first sentence of a text that states something, for a description. */
-function firstStatement(text: string): string {
-  const first = sentencesOf(withoutFences(headOf(text, 600))).find((sentence) => weightOf(sentence) > 0) ?? ''
-  return quotable(first)
-}
-
-function quotable(text: string): string {
-  return detached(shorten(text, ABOUT_UNITS).replaceAll('"', "'"))
-}

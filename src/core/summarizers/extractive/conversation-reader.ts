@@ -23,7 +23,8 @@ import {
   writtenBy,
 } from './shell.ts'
 import { isGroupTalk, speakerOf, withSpeakers } from './speakers.ts'
-import { TodoList } from './todo-list.ts'
+import { firstStatement } from './statements.ts'
+import { isTaskCall, TodoList } from './todo-list.ts'
 
 /** The units of one text that are read, at its beginning and its end, where rules and results are. */
 const USER_ENDS = [6_000, 2_000] as const
@@ -132,7 +133,7 @@ export class ConversationReader {
   #begin(call: Call, reason: string): void {
     this.#lastCallAt = call.at
     this.#todo.begin(call)
-    this.#artifacts.begin(call, reason)
+    this.#artifacts.begin(call, call.effect === 'write' ? firstStatement(reason) : '', isTaskCall(call))
   }
 
   #end(call: Call): void {
@@ -147,7 +148,7 @@ export class ConversationReader {
     })
     if (this.#latest.length > MAX_LATEST) this.#latest.shift()
     const gist = command === undefined ? undefined : gistOf(command)
-    this.#artifacts.end(call)
+    if (!isTaskCall(call)) this.#artifacts.end(call)
     this.#todo.end(call)
     const line = errorLine(call)
     if (line !== undefined) this.#fail(label, line, gist, call)

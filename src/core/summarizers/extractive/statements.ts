@@ -170,6 +170,11 @@ function fencesOf(text: string): string {
     .join('\n')
 }
 
+/** The first sentence of a text that states something. */
+export function firstStatement(text: string): string {
+  return sentencesOf(withoutFences(headOf(text, 600))).find((sentence) => weightOf(sentence) > 0) ?? ''
+}
+
 /** The weight that a statement needs to be an outcome by itself: a name, or something completed. */
 const MIN_WEIGHT = 1.5
 
