@@ -27,6 +27,64 @@ function readAll(messages: readonly Message[]): string[] {
   })
 }
 
+describe('calls that an export wrote into a text', () => {
+  it('are read with their arguments and results, and leave the text', () => {
+    const text = [
+      'I look at the page.',
+      '<tool-use data-tool-type="read" data-tool-name="read_file_v2">',
+      '<details><summary>Tool use: **read_file_v2** • Read file: app/(shop)/[...slug]/page.tsx</summary>',
+      '',
+      '</details>',
+      '</tool-use>',
+      '<details>',
+      '<summary>Tool use: **grep**</summary>',
+      '',
+      'Parameters:',
+      '',
+      '```json',
+      '{ "pattern": "slug" }',
+      '```',
+      'Result:',
+      '',
+      '```json',
+      '{ "total": 2 }',
+      '```',
+      '</details>',
+      'Tool: `run_command` • Run command: npm test',
+      '```bash',
+      'npm test',
+      '```',
+      'It works.',
+    ].join('\n')
+    expect(readAll([user('why?'), assistant(text)])).toEqual([
+      'user: why?',
+      'assistant: I look at the page.\n\nIt works.',
+      'read_file_v2 {"path":"app/(shop)/[...slug]/page.tsx"} -> ',
+      'grep {"pattern":"slug"} -> { "total": 2 }',
+      'run_command {"command":"npm test"} -> ',
+    ])
+  })
+
+  it('replace the native call of the same tool', () => {
+    const reader = new TextAgentReader()
+    const read = reader.read({
+      role: 'assistant',
+      content: [
+        { type: 'text', text: 'Tool use: **edit_file** • Edit file: a.ts' },
+        { type: 'tool-call', toolCallId: '1', toolName: 'edit_file', input: {} },
+      ],
+    })
+    expect(partsOf(read).flatMap((part) => (part.type === 'tool-call' ? [part.input] : []))).toEqual([
+      { path: 'a.ts' },
+    ])
+  })
+
+  it('are none in prose about a tool', () => {
+    const text = '- Tool: **ESLint** finds unused names.'
+    expect(readAll([assistant(text)])).toEqual([`assistant: ${text}`])
+  })
+})
+
 describe('an agent without native tool calls', () => {
   it('ReAct: the observation is the result of the action', () => {
     expect(

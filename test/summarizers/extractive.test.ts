@@ -55,7 +55,8 @@ describe('the sections of a small session', () => {
       '`/app/src/ini.ts` — written, 1 edit — "Parser for INI files."',
       '· export function parseIni(text: string)',
     ])
-    expect(sections['Required Files']).toEqual(['`/app/src/ini.ts`', '`/app/src/lexer.ts`'])
+    // The lexer was read before the last change.
+    expect(sections['Required Files']).toEqual(['`/app/src/ini.ts`'])
   })
 
   it('list what failed, the reply to it, and that it was overcome', () => {
@@ -450,7 +451,7 @@ describe('open tasks', () => {
   })
 
   it('name the file when there are too many', () => {
-    const plan = Array.from({ length: 13 }, (_, i) => `- [ ] task number ${i}`).join('\n')
+    const plan = `- [x] think\n${Array.from({ length: 13 }, (_, i) => `- [ ] task number ${i}`).join('\n')}`
     const text = summarize([
       user('plan it'),
       ...did('c1', 'write', { path: 'plan.md', content: plan }, FILLER),
@@ -836,4 +837,85 @@ it('files of earlier summaries make way for newer ones', () => {
   expect(shown(12)).toBeGreaterThanOrEqual(12)
   expect(shown(11)).toBeGreaterThan(shown(6))
   expect(shown(6)).toBeGreaterThan(shown(1))
+})
+
+describe('files', () => {
+  it('that were removed or moved are told so, and are no longer required', () => {
+    const text = summarize([
+      user('tidy up'),
+      ...did('c1', 'edit', { path: '/app/old.ts', oldText: 'a', newText: 'b' }),
+      ...did('c2', 'write', { path: '/app/draft.ts', content: `${FILLER}export const draft = 1` }, FILLER),
+      ...did('c3', 'write', { path: '/app/tmp.ts', content: 'export const tmp = 1' }, FILLER),
+      ...did('c4', 'bash', { command: 'cd /app && git rm -q old.ts && rm tmp.ts && mv draft.ts final.ts' }),
+      assistant('Only final.ts is left.'),
+    ])
+    const { 'Files and Code Sections': files = [], 'Required Files': required } = sectionsOf(text)
+    expect(
+      files.filter((line) => !line.startsWith('·')).map((line) => line.split(' — ', 2).join(' — ')),
+    ).toEqual(['`/app/old.ts` — 1 edit, removed', '`final.ts` — written'])
+    expect(required).toEqual(['`final.ts`'])
+  })
+
+  it('are what a chat shows as code under their names', () => {
+    const code = 'export function slugOf(title: string) {\n  return title.toLowerCase()\n}'
+    const diff =
+      '--- a/lib/text.ts\n+++ b/lib/text.ts\n@@ -1 +1 @@\n-const oldLimitOfText = 80\n+const newLimitOfText = 140'
+    const text = summarize([
+      user(`please write it ${FILLER}`),
+      assistant(
+        `Here it is.\n\n**app/(shop)/[...slug]/page.tsx**\n\n\`\`\`ts\n${code}\n\`\`\`\n\n\`\`\`diff\n${diff}\n\`\`\``,
+      ),
+    ])
+    expect(sectionsOf(text)['Files and Code Sections']).toEqual([
+      '`app/(shop)/[...slug]/page.tsx` — mentioned',
+      '· export function slugOf(title: string)',
+      '· return title.toLowerCase()',
+      '`lib/text.ts` — mentioned',
+      '· const newLimitOfText = 140',
+    ])
+  })
+})
+
+it('rows of a result that the reply names are quoted with their labels', () => {
+  const rows = Array.from({ length: 30 }, (_, i) => `| plan-${i} | ${100 + i} | ${i}.5 |`)
+  const text = summarize([
+    user('which plan is the best?'),
+    ...did('c1', 'query', { sql: 'select 1' }, `| plan | price | score |\n|---|---|---|\n${rows.join('\n')}`),
+    assistant('I would take plan-17.'),
+  ])
+  expect(text).toContain('· plan: plan-17, price: 117, score: 17.5')
+})
+
+it('rows of inner objects name the item that they belong to', () => {
+  const flights = Array.from({ length: 12 }, (_, i) => ({
+    flight: `HAT00${i}`,
+    prices: { basic_economy: 54 + i, economy: 120 + i, note: 'one bag of 8 kg, no changes, no refunds' },
+  }))
+  const text = summarize([
+    user('find a flight'),
+    ...did('c1', 'search', { from: 'JFK' }, JSON.stringify(flights)),
+    assistant('HAT002 costs 56 in basic economy.'),
+  ])
+  expect(text).toContain(
+    '· flight: HAT002, prices: basic_economy: 56, economy: 122, note: one bag of 8 kg, no changes, no refunds',
+  )
+})
+
+it('an error is overcome by the same command with other options, and by a command that supplies what it lacked', () => {
+  const text = summarize([
+    user(`measure it ${FILLER}`),
+    ...did('c1', 'bash', { command: 'npx tool build app' }, `${FILLER}\nError: build failed\nExit code: 1`),
+    ...did(
+      'c2',
+      'bash',
+      { command: 'python fit.py' },
+      "Traceback (most recent call last):\nModuleNotFoundError: No module named 'statsmodels'\nExit code: 1",
+    ),
+    ...did('c3', 'bash', { command: 'npx --yes tool build app --force' }, 'built'),
+    ...did('c4', 'bash', { command: 'pip install statsmodels' }, 'Successfully installed statsmodels-0.14'),
+    assistant('Both work now.'),
+  ])
+  const problems = sectionsOf(text)['Problem Solving'] ?? []
+  expect(problems).toHaveLength(2)
+  for (const line of problems) expect(line).toContain(', a similar command succeeded later: ')
 })

@@ -3,6 +3,7 @@ import { typedText } from './client-markup.ts'
 import { fieldOf } from './json.ts'
 import { type Message, mediaWord, type Part, partsOf, type ToolCallPart, textsOf } from './message.ts'
 import { commandsIn, EDIT, type TextCall, type TextCommands } from './text-commands.ts'
+import { tracesIn } from './text-traces.ts'
 
 /*
  * Agents without native tool calls write commands into the assistant's text and receive the output as user messages: ReAct, SWE-agent,
@@ -55,11 +56,12 @@ export class TextAgentReader {
 
   #readAssistant(message: Message): Message {
     this.#hasSpoken = true
-    const parts = partsOf(message)
+    const read = this.#traced(message)
+    const parts = partsOf(read)
     this.#waits = !parts.some(({ type }) => type === 'tool-call')
     this.#calls = []
     this.#open = parts.filter((part) => part.type === 'tool-call')
-    if (!this.#waits) return message
+    if (!this.#waits) return read
     const text = textsOf(message).join('\n')
     this.#command = text.length <= 1_000 ? text.trim() : ''
     const { calls, form, text: bare } = commandsIn(text, this.#openFile)
@@ -68,6 +70,22 @@ export class TextAgentReader {
     if (bare === text) return message
     const others = parts.filter(({ type }) => type !== 'text')
     return { ...message, content: [...others, { type: 'text', text: bare }] }
+  }
+
+  /** Returns a message with the calls that an export wrote into its texts; they replace native calls of the same tool. */
+  #traced(message: Message): Message {
+    const { traces, text } = tracesIn(textsOf(message).join('\n'))
+    if (traces.length === 0) return message
+    const others = partsOf(message).filter(
+      (part) =>
+        part.type !== 'text' &&
+        !(part.type === 'tool-call' && traces.some(({ toolName }) => toolName === part.toolName)),
+    )
+    const pairs = traces.flatMap((trace) => this.#pair(trace, trace.output))
+    return {
+      ...message,
+      content: [{ type: 'text', text: text.replaceAll(/\n{3,200}/g, '\n\n').trim() }, ...others, ...pairs],
+    } as Message
   }
 
   /**

@@ -191,16 +191,17 @@ function firstFrom(pattern: RegExp, text: string, from: number): { at: number; e
   return match === null ? undefined : { at: match.index, end: match.index + match[0].length }
 }
 
-/** Returns the path in one of the two preceding lines; the nearer line may open a fence. */
+/** Returns the path in one of the two preceding lines that aren't blank; the nearer line may open a fence. */
 function pathAbove(text: string, at: number): string | undefined {
   const lines = text
     .slice(Math.max(0, at - 600), at)
     .trimEnd()
     .split('\n')
+    .filter((line) => line.trim() !== '')
     .slice(-2)
     .reverse()
   for (const line of lines) {
-    const path = /^[\s*`#]{0,8}([\w./\\@+-]{1,200}?)[`*:\s]{0,6}$/.exec(line)?.[1]
+    const path = /^[\s*`#]{0,8}([^\s*`"'<>|]{1,200}?)[`*:\s]{0,6}$/.exec(line)?.[1]
     if (path !== undefined && /[./\\]/.test(path)) return path
   }
   return undefined

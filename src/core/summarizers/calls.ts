@@ -20,8 +20,8 @@ export type Call = {
   readonly name: string
   readonly input: Json
   readonly effect: Effect
-  /** The files that it reads or writes. */
-  readonly paths: readonly string[]
+  /** The files that it reads or writes: those of its arguments, else those that its result names. */
+  paths: readonly string[]
   /** The index of its message. */
   readonly at: number
   /** Its index among the calls. */
@@ -89,6 +89,7 @@ export class CallReader {
     const { call, earlier } = open
     if (earlier === undefined) this.#open.delete(toolCallId)
     else this.#open.set(toolCallId, earlier)
+    if (call.effect !== 'other' && call.paths.length === 0) call.paths = pathsTold(outputHead(output, 2_000))
     const outcome = outcomeOf({ toolName: call.name, input: call.input }, output, this.#names)
     const answer = answerIn(part, call.name, this.#names.userTools)
     const isSpoken = answer !== undefined && (outcome !== 'failed' || answer.isRefusal)
@@ -120,16 +121,29 @@ function mayBePath(text: string): boolean {
   return text.length <= MAX_PATH_UNITS && text.trim() !== '' && !/[\n\r]/.test(text)
 }
 
+const PATH = /^(?:[^\s/\\]{0,200}[/\\])?[^\n]{0,300}\.\w{1,12}$/
+
 function filesIn(input: Json): readonly string[] {
   const named = pathsArgument(input).filter(mayBePath)
   // A filtered list has room for 16 more.
   if (named.length > 0) return [...named]
   const edited = editedFiles(input)
   if (edited.length > 0 || !isObject(input)) return edited
+  const values = Object.values(input)
+  // The only argument of a tool for files, whatever its name.
+  if (values.length === 1 && typeof values[0] === 'string' && PATH.test(values[0])) return [values[0]]
   // `{"files": [{"path": "a.ts"}, {"path": "b.ts"}]}`
-  return Object.values(input).flatMap((value) =>
-    [value ?? []].flat().flatMap((item) => filesIn(item as Json)),
-  )
+  return values.flatMap((value) => [value ?? []].flat().flatMap((item) => filesIn(item as Json)))
+}
+
+/** Paths in the label of a change, ``Update: `src/a.ts` ``, or an absolute one in the first lines: `The file /app/a.ts was updated`. */
+const TOLD = /^[^\w\n`]{0,4}\w{3,12}(?: file)?: `([^`\n]{1,300})`/gm
+const TOLD_ABSOLUTE = /(?:^|[\s"'`])((?:\/|[A-Za-z]:[\\/])[^\n"'`:*?<>|]{1,300}?\.\w{1,12})(?=[\s"'`.,:]|$)/
+
+function pathsTold(text: string): readonly string[] {
+  const labelled = [...text.matchAll(TOLD)].map(([, path = '']) => path)
+  const absolute = TOLD_ABSOLUTE.exec(headOf(text, 400))?.[1]
+  return labelled.length > 0 || absolute === undefined ? labelled : [absolute]
 }
 
 /** The arguments that describe a call best when it does not work on a single file. */

@@ -1,13 +1,34 @@
 import { detached, headOf } from '../../messages/characters.ts'
-import { isObject, type Json, parsedJson } from '../../messages/json.ts'
 import type { Outcome } from '../../messages/outcome.ts'
 import { type Call, outputHead } from '../calls.ts'
-import { cleanLine, oneLine, sentencesOf, shorten, withoutFences } from '../text.ts'
+import { oneLine } from '../text.ts'
+import {
+  aboutOf,
+  addedIn,
+  dataOf,
+  EXCERPT_UNITS,
+  isPatch,
+  linesIn,
+  MAX_EXCERPTS,
+  MAX_QUOTABLE,
+  quotable,
+  writtenText,
+} from './contents.ts'
 import type { Exchange } from './conversation.ts'
+import { fencesIn } from './fences.ts'
 import { type Candidate, DEFINES, excerptOf, LINE_UNITS } from './lines.ts'
 import type { Names } from './names.ts'
-import { FilePaths } from './paths.ts'
-import { callLabel, isInspection, shellCommand, workingDirectory, writtenBy } from './shell.ts'
+import { FilePaths, isAbsolute } from './paths.ts'
+import { citesRow, eachText, isValue, rowsOf, tableRows } from './records.ts'
+import {
+  callLabel,
+  isInspection,
+  type Removal,
+  removedBy,
+  shellCommand,
+  workingDirectory,
+  writtenBy,
+} from './shell.ts'
 
 /*
  * Artifacts: the files, calls and texts that names belong to. The line of a file or call says what was done, and lists names of it:
@@ -23,6 +44,7 @@ type Deeds = {
   /** Whether a command named it after such an attempt, which may have changed it. */
   mayBeChanged: boolean
   reads: number
+  isRemoved: boolean
   about: string
 }
 
@@ -41,7 +63,7 @@ export type Artifact = {
   /** Whether it only looks: its line says nothing unless something of it is quoted. */
   readonly isInspection: boolean
   /** The path of a file; a call's name and target; the number of a text's message. */
-  readonly label: string
+  label: string
   readonly deeds: Deeds
   /** The outcomes of a call, the last one last. */
   readonly outcomes: Map<Outcome, number>
@@ -61,8 +83,11 @@ type ArtifactLines = { readonly files: readonly string[]; readonly others: reado
 
 /** The maximum number of calls, of which the oldest are dropped. */
 const MAX_CALLS = 6_000
-/** The maximum units of a file's description. */
-const ABOUT_UNITS = 100
+/** The weight of a row that the reply names, which is quoted before anything else, and the maximum number of such rows. */
+const CITED = 50
+const MAX_CITED = 12
+/** The maximum number of removed and moved folders whose files are followed. */
+const MAX_FOLDERS = 200
 /** The mark of a line that quotes the file or result above it. */
 const QUOTED = '· '
 /** The least value of a listed name. */
@@ -79,7 +104,11 @@ export class Artifacts {
   readonly #excerpts = new Set<Artifact>()
   /** The calls of each tool as one artifact, after they were merged. */
   readonly #merged = new Map<string, Artifact>()
+  /** The rows of results since the last reply. */
+  #fresh: (readonly string[])[] = []
+  #cited: ReadonlySet<string> = new Set()
   #next = 0
+  #folders = 0
   /** The directory that paths in lines are relative to. */
   #root = ''
   /** That of the last line of an earlier summary: lines that quote it follow. */
@@ -96,14 +125,14 @@ export class Artifacts {
     return this.#known('text', String(at))
   }
 
-  /** Adds a call and the names of its arguments. `reason`: the text of the assistant before it. */
-  begin(call: Call, reason: string): void {
+  /** Adds a call and the names of its arguments. `reason`: what the assistant stated before it. The list of tasks has lines of its own. */
+  begin(call: Call, reason: string, isOfTasks: boolean): void {
     this.#paths.enter(workingDirectory(call))
-    const id = this.#ofCall(call)
+    const id = isOfTasks ? this.ofText(call.at) : this.#ofCall(call)
     const artifact = this.#all.get(id)!
     artifact.last = call.at
     const { deeds } = artifact
-    if (call.effect === 'write' && deeds.about === '') deeds.about = firstSentence(reason)
+    if (call.effect === 'write' && deeds.about === '') deeds.about = quotable(reason)
     eachText(call.input, (text, field) =>
       this.#names.add(text, 'input', call.at, id, isValue(text) ? detached(field) : ''),
     )
@@ -112,11 +141,12 @@ export class Artifacts {
   /** Adds the result of a call. */
   end(call: Call): void {
     const { output, outcome, at } = call.result!
+    const removed = outcome === 'failed' ? [] : removedBy(call, shellCommand(call))
     const id = this.#ofCall(call)
     const artifact = this.#all.get(id)!
     artifact.last = at
     if (artifact.kind === 'call') count(artifact, outcome, 1)
-    if (outcome !== 'failed') this.#countDeeds(call, at)
+    if (outcome !== 'failed') this.#countDeeds(call, removed, at)
     else if (call.effect === 'write')
       for (const path of call.paths) {
         const artifact = this.#all.get(this.#ofFile(path))!
@@ -128,18 +158,43 @@ export class Artifacts {
       eachText(data, (text, field) =>
         this.#names.add(text, 'output', at, id, isValue(text) ? detached(field) : ''),
       )
-      this.#keepExcerpt(artifact, rowsOf(data))
+      const rows = rowsOf(data)
+      this.#keepExcerpt(artifact, rows)
+      this.#fresh.push(rows)
       return
     }
     this.#names.add(outputHead(output, Number.POSITIVE_INFINITY), 'output', at, id)
-    if (outcome === 'failed') return
+    if (outcome === 'failed' || artifact.deeds.isRemoved) return
     const written = linesIn(call.input, /^(?!.*(?:old|search|path|file_?name))/i)
     const replaced = new Set(linesIn(call.input, /old|search/i))
-    const read = call.effect === 'write' ? [] : excerptOf(outputHead(output, EXCERPT_UNITS))
+    const shown = outputHead(output, EXCERPT_UNITS)
+    const table = tableRows(shown)
+    const lines = call.effect === 'write' && !isPatch(shown) ? [] : excerptOf(addedIn(shown))
+    const read = [...lines.filter((line) => table.length === 0 || !line.includes('|')), ...table]
+    if (table.length > 0) this.#fresh.push(table)
     // A whole file, and the newest result of a call, replace what was known; of an edit, the replaced lines go.
     const isWhole = artifact.kind === 'call' || writtenText(call.name, call.input) !== undefined
     artifact.excerpt = isWhole ? [] : artifact.excerpt.filter((line) => !replaced.has(line))
     this.#keepExcerpt(artifact, [...written, ...read])
+  }
+
+  /** Adds the code of files that a reply shows under their names. */
+  show(reply: string, at: number): void {
+    for (const { path, code } of fencesIn(reply)) {
+      if (path === undefined || code.includes('<<<<<<<')) continue
+      const artifact = this.#all.get(this.#ofFile(path))!
+      artifact.last = at
+      const shown = addedIn(headOf(code, EXCERPT_UNITS))
+      artifact.deeds.about ||= aboutOf(headOf(shown, 600))
+      this.#keepExcerpt(artifact, excerptOf(shown))
+    }
+  }
+
+  /** Remembers those rows of the results before a reply that it names; rows of an earlier one lose their weight. */
+  cite(reply: string): void {
+    const rows = this.#fresh.flat().filter((row) => citesRow(reply, row))
+    if (rows.length > 0) this.#cited = new Set(rows.slice(0, MAX_CITED))
+    this.#fresh = []
   }
 
   /** The newest excerpts stay. */
@@ -169,7 +224,8 @@ export class Artifacts {
     const lines = [...this.#excerpts].flatMap((artifact) => {
       const owner = this.#merged.get(artifact.label.split(' `')[0]!) ?? artifact
       return artifact.excerpt.map((text, at): Candidate<Holder> => {
-        return { owner, text, at, weight: DEFINES.test(text) || /^\w{1,40}: /.test(text) ? 1 : 0 }
+        const weight = DEFINES.test(text) || /^\w{1,40}: /.test(text) ? 1 : 0
+        return { owner, text, at, weight: this.#cited.has(text) ? CITED : weight }
       })
     })
     for (const owner of new Set(this.#all.values()))
@@ -183,7 +239,7 @@ export class Artifacts {
         })
     this.#names.each((name, home) => {
       const artifact = this.#all.get(home)
-      if (artifact === undefined || artifact.label.includes(name)) return
+      if (artifact === undefined || artifact.deeds.isRemoved || artifact.label.includes(name)) return
       const owner = artifact.kind === 'text' ? exchanges.get(Number(artifact.label)) : artifact
       const text = this.#names.valueOf(name, at) < MIN_VALUE ? undefined : this.#names.listed(name)
       if (owner !== undefined && text !== undefined)
@@ -192,26 +248,53 @@ export class Artifacts {
     return lines
   }
 
-  #countDeeds(call: Call, at: number): void {
-    const { effect, paths, name, input } = call
+  #countDeeds(call: Call, removed: readonly Removal[], at: number): void {
+    const { effect, name, input } = call
     if (effect === 'other') {
       const command = shellCommand(call) ?? ''
       this.#countWritten(command, at)
       for (const { label, deeds } of this.#failedFiles)
         if (command.includes(label.slice(label.lastIndexOf('/') + 1))) deeds.mayBeChanged = true
-      return
     }
     const written = writtenText(name, input)
-    for (const path of paths) {
+    const isGone = (path: string): boolean => removed.some((one) => one.path === path)
+    for (const path of call.paths.filter((path) => !isGone(path))) {
       const artifact = this.#all.get(this.#ofFile(path))!
       artifact.last = at
       const { deeds } = artifact
+      deeds.isRemoved = false
       if (effect === 'read') deeds.reads += 1
       else if (written === undefined) deeds.edits += 1
       else {
         deeds.created = true
         deeds.about = aboutOf(headOf(written, 600)) || deeds.about
       }
+    }
+    for (const { path, to } of removed) this.#remove(path, to)
+  }
+
+  /** Follows a file, or the files of a folder, that were removed or moved: a moved one keeps what was done to it. */
+  #remove(path: string, to: string | undefined): void {
+    const from = `file ${this.#paths.identityOf(path)}`
+    const target = to === undefined ? undefined : `file ${this.#paths.identityOf(to)}`
+    const isFolder = !this.#ids.has(from)
+    if (isFolder && this.#folders++ >= MAX_FOLDERS) return
+    const keys = isFolder ? [...this.#ids.keys()].filter((key) => key.startsWith(`${from}/`)) : [from]
+    for (const key of keys) {
+      const id = this.#ids.get(key)!
+      const artifact = this.#all.get(id)!
+      const rest = key.slice(from.length)
+      const replaced = target === undefined ? id : this.#ids.get(target + rest)
+      const gone = replaced === undefined ? undefined : this.#all.get(replaced)
+      if (gone !== undefined) this.#excerpts.delete(gone)
+      if (target === undefined) {
+        artifact.deeds.isRemoved = true
+        continue
+      }
+      if (replaced !== undefined) this.#all.delete(replaced)
+      this.#ids.delete(key)
+      this.#ids.set(detached(target + rest), id)
+      artifact.label = detached(to + rest)
     }
   }
 
@@ -220,6 +303,7 @@ export class Artifacts {
     for (const { path, isNew } of writtenBy(command)) {
       const artifact = this.#all.get(this.#ofFile(path))!
       artifact.last = at
+      artifact.deeds.isRemoved = false
       if (isNew) artifact.deeds.created = true
       else artifact.deeds.edits += 1
     }
@@ -241,6 +325,7 @@ export class Artifacts {
       if (artifact.last < 0 && artifact.age < 0) artifact.age = this.#carried++
       const { deeds } = artifact
       deeds.created ||= done.startsWith('written')
+      deeds.isRemoved = done.endsWith('removed')
       deeds.edits += Number(/(\d{1,9}) edit/.exec(done)?.[1] ?? 0)
       deeds.reads += Number(/(\d{1,9}) read/.exec(done)?.[1] ?? 0)
       if (about !== '') deeds.about = about
@@ -271,7 +356,10 @@ export class Artifacts {
 
   #ofFile(path: string): number {
     const label = oneLine(path).replaceAll('`', "'")
-    return this.#known('file', label, this.#paths.identityOf(label))
+    const id = this.#known('file', label, this.#paths.identityOf(label))
+    const artifact = this.#all.get(id)!
+    if (isAbsolute(label) && !isAbsolute(artifact.label)) artifact.label = detached(label)
+    return id
   }
 
   #known(kind: Artifact['kind'], label: string, identity = label, isInspection = false): number {
@@ -279,7 +367,15 @@ export class Artifacts {
     let id = this.#ids.get(key)
     if (id === undefined) {
       id = this.#next++
-      const deeds = { created: false, edits: 0, failed: 0, mayBeChanged: false, reads: 0, about: '' }
+      const deeds = {
+        created: false,
+        edits: 0,
+        failed: 0,
+        mayBeChanged: false,
+        reads: 0,
+        isRemoved: false,
+        about: '',
+      }
       this.#all.set(id, {
         kind,
         isInspection,
@@ -307,10 +403,15 @@ export class Artifacts {
     this.#ids.delete(`${kind} ${label}`)
   }
 
-  /** The paths of the files by importance for the rest of the conversation: the most often changed first, then the last used. */
+  /** The paths of the files that exist and were changed, or read since the last change: the most often changed first, then the last used. */
   filesByUse(): string[] {
-    return [...this.#all.values()]
-      .filter(({ deeds }) => changesOf(deeds) > 0 || deeds.reads > 0)
+    const files = [...this.#all.values()].filter(({ kind, deeds }) => kind === 'file' && !deeds.isRemoved)
+    const changedAt = files.reduce(
+      (at, { deeds, last }) => (changesOf(deeds) > 0 ? Math.max(at, last) : at),
+      -1,
+    )
+    return files
+      .filter(({ deeds, last }) => changesOf(deeds) > 0 || (deeds.reads > 0 && last >= changedAt))
       .sort((a, b) => changesOf(b.deeds) - changesOf(a.deeds) || b.last - a.last)
       .map(({ label }) => label)
   }
@@ -331,16 +432,19 @@ export class Artifacts {
   /** The lines about files, in the order of first use, and about calls, that something was chosen for. */
   lines(chosen: ReadonlyMap<Holder, readonly Candidate<Holder>[]>): ArtifactLines {
     const files: string[] = []
+    const outside: string[] = []
     const others: string[] = []
     for (const artifact of new Set(this.#all.values())) {
       const lines = chosen.get(artifact)
       if (lines === undefined) continue
       const quoted = lines.filter(({ form }) => form === undefined).map(({ text }) => `${QUOTED}${text}`)
-      for (const one of [withNames(headOfLine(artifact, this.#root), lines), ...quoted])
-        (artifact.kind === 'file' ? files : others).push(one)
+      const isInside = artifact.label.startsWith(this.#root)
+      const target = artifact.kind !== 'file' ? others : isInside ? files : outside
+      for (const one of [withNames(headOfLine(artifact, this.#root), lines), ...quoted]) target.push(one)
     }
+    // The paths below the line about the directory are relative to it.
     if (this.#root !== '' && files.length > 0) files.unshift(`Root: \`${this.#root}\``)
-    return { files, others }
+    return { files: [...outside, ...files], others }
   }
 
   /** Makes the calls of each tool one artifact: in a short summary there is no room for their targets. */
@@ -360,9 +464,10 @@ export class Artifacts {
   /** The directory that shortens the paths most when they are relative to it; empty when it saves little. */
   #rootOfPaths(): string {
     const savings = new Map<string, number>()
-    for (const path of this.filesByUse().slice(0, 100)) {
-      for (let slash = path.indexOf('/', 1); slash > 0; slash = path.indexOf('/', slash + 1)) {
-        const root = path.slice(0, slash + 1)
+    const files = [...this.#all.values()].filter(({ kind }) => kind === 'file')
+    for (const { label: path } of files.slice(-100)) {
+      for (const { index } of path.matchAll(/(?<=.)[/\\]/g)) {
+        const root = path.slice(0, index + 1)
         savings.set(root, (savings.get(root) ?? 0) + root.length)
       }
     }
@@ -387,7 +492,7 @@ function count({ outcomes }: Artifact, outcome: Outcome, times: number): void {
 /** How much a line states besides its names: changed files, and calls with their outcomes. */
 function worthOf({ kind, deeds, outcomes, age, isInspection }: Artifact): number {
   if (kind === 'text') return 0
-  if (isInspection && !outcomes.has('failed')) return 0
+  if ((isInspection && !outcomes.has('failed')) || (deeds.isRemoved && deeds.created)) return 0
   if (kind === 'file')
     return (changesOf(deeds) > 0 ? 50 : deeds.reads > 0 ? 2.5 : 0) / (1 + Math.max(0, age) / 8)
   const times = [...outcomes.values()].reduce((sum, one) => sum + one, 0)
@@ -415,149 +520,15 @@ function changesOf({ created, edits }: Deeds): number {
   return edits + (created ? 1 : 0)
 }
 
-function writeDeeds({ created, edits, reads }: Deeds): string {
+function writeDeeds({ created, edits, reads, isRemoved }: Deeds): string {
   const done = created ? ['written'] : []
   if (edits > 0) done.push(`${edits} ${edits === 1 ? 'edit' : 'edits'}`)
   if (reads > 0) done.push(`${reads} ${reads === 1 ? 'read' : 'reads'}`)
+  if (isRemoved) done.push('removed')
   return done.length === 0 ? 'mentioned' : done.join(', ')
 }
 
 const FILE_LINE =
-  /^`([^`]+)` — ((?:written|mentioned|\d{1,9} edits?|\d{1,9} reads?)(?:, (?:\d{1,9} edits?|\d{1,9} reads?))*)(?: — "([^"\n]{0,300})")?(?: — ([^\n]*))?$/
+  /^`([^`]+)` — ((?:written|mentioned|removed|\d{1,9} edits?|\d{1,9} reads?)(?:, (?:removed|\d{1,9} edits?|\d{1,9} reads?))*)(?: — "([^"\n]{0,300})")?(?: — ([^\n]*))?$/
 const CALL_LINE =
   /^([^\s`]{1,100}(?: `[^`\n]{1,300}`)?)(?= [(—])(?: \(((?:(?:ok|failed|unknown)(?: ×\d{1,9})?(?:, )?)+)\))?(?: — ([^\n]*))?$/
-
-/*
- * Contents of calls
- */
-
-/** The units of a result or a written text that are read for an excerpt, and the number of excerpts held. */
-const EXCERPT_UNITS = 16_000
-const MAX_EXCERPTS = 300
-const MAX_QUOTABLE = 600
-
-/** The lines in the texts of several lines among the arguments whose names match. */
-function linesIn(input: Json, names: RegExp): string[] {
-  if (!isObject(input)) return []
-  return Object.entries(input).flatMap(([name, text]) =>
-    typeof text === 'string' && names.test(name) && text.includes('\n')
-      ? excerptOf(headOf(text, EXCERPT_UNITS))
-      : [],
-  )
-}
-
-/** The maximum units of a result that is parsed as data, the texts in it that are visited, the rows that are kept, the length of a row and of a value. */
-const DATA_UNITS = 20_000
-const MAX_TEXTS = 600
-const MAX_ROWS = 200
-const ROW_UNITS = 140
-const VALUE_UNITS = 60
-
-/** Whether a text is one word with a digit: an id, an amount, a date. */
-function isValue(text: string): boolean {
-  return text.length <= VALUE_UNITS && /^\S*\d\S*$/.test(text)
-}
-
-/** A result as data, if it is data. */
-function dataOf({ result }: Call): Json | undefined {
-  const { output } = result!
-  if ((output.type === 'json' || output.type === 'error-json') && typeof output.value !== 'string')
-    return output.value
-  const text = outputHead(output, DATA_UNITS + 1)
-  return text.length <= DATA_UNITS && /^\s*[[{]/.test(text) ? parsedJson(text) : undefined
-}
-
-/** The scalar fields of each object in a value as a line, or several short ones: `id: 4471, status: open`. */
-function rowsOf(data: Json): string[] {
-  const rows: string[] = []
-  const walk = (value: Json, depth: number): void => {
-    if (rows.length >= MAX_ROWS || depth > 8) return
-    const inner: Json[] = []
-    let row = ''
-    const add = (field: string, one: Json): void => {
-      const text = one === null || typeof one === 'boolean' ? '' : oneLine(String(one))
-      if (text === '' || text.length > VALUE_UNITS) return
-      const shown = field === '' ? text : `${headOf(field, 40)}: ${text}`
-      if (row !== '' && row.length + shown.length > ROW_UNITS) {
-        rows.push(detached(row))
-        row = ''
-      }
-      row += row === '' ? shown : `, ${shown}`
-    }
-    for (const [key, one] of fieldsOf(value)) {
-      if (isScalar(one)) add(key, one)
-      else inner.push(one)
-    }
-    if (row !== '') rows.push(detached(row))
-    for (const one of inner) walk(one, depth + 1)
-  }
-  walk(data, 0)
-  return rows
-}
-
-function isScalar(value: Json): boolean {
-  return typeof value !== 'object' || value === null
-}
-
-/** The fields of an object, and the items of a list without names. */
-function fieldsOf(value: Json): (readonly [string, Json])[] {
-  if (Array.isArray(value)) return (value as readonly Json[]).slice(0, MAX_ROWS).map((item) => ['', item])
-  return isObject(value)
-    ? Object.entries(value).filter((entry): entry is [string, Json] => entry[1] !== undefined)
-    : []
-}
-
-/** Visits the texts and numbers in a value with the names of their fields; at most 600 of them. */
-function eachText(data: Json | undefined, visit: (text: string, field: string) => void): void {
-  let left = MAX_TEXTS
-  const walk = (value: Json | undefined, field: string, depth: number): void => {
-    if (left <= 0 || depth > 8) return
-    if (typeof value === 'string' || typeof value === 'number') {
-      left -= 1
-      visit(String(value), field)
-    } else if (Array.isArray(value)) for (const item of value as readonly Json[]) walk(item, field, depth + 1)
-    else if (isObject(value)) {
-      for (const [key, inner] of Object.entries(value)) walk(inner, key, depth + 1)
-    }
-  }
-  walk(data, '', 0)
-}
-
-/** The text of a call that writes a file as a whole; `undefined` for an edit. */
-function writtenText(name: string, input: Json): string | undefined {
-  if (!isObject(input)) return undefined
-  const text = Object.entries(input).find(([name]) =>
-    /^(?:(?:code)?_?contents?|file_?text)$/i.test(name),
-  )?.[1]
-  if (/create/i.test(name) || input.command === 'create') return typeof text === 'string' ? text : ''
-  return typeof text === 'string' && !/edit|replace|insert|append|patch|diff/i.test(name) ? text : undefined
-}
-
-const COMMENT =
-  /^\s*(?:\/\*\*?|\*(?!\/)|\/\/|#+(?!!?\[|(?:include|define|undef|if|ifn?def|elif|else|endif|pragma|import|region)\b)|--|"""|<!--)/
-
-/** The first comment line or heading of a file. */
-function aboutOf(code: string): string {
-  for (const line of code.split('\n').slice(0, 8)) {
-    const opening = COMMENT.exec(line)
-    if (opening === null) continue
-    const text = cleanLine(line.slice(opening[0].length).replace(/(?:\*\/|-->|""")\s*$/, ''))
-    if (
-      text.length >= 8 &&
-      /\p{L}{3}/u.test(text) &&
-      !/^!|eslint|copyright|licen[cs]e|@ts-|coding[:=]/i.test(text)
-    )
-      return quotable(text)
-  }
-  return ''
-}
-
-/** The first sentence of a text, for a description. */
-function firstSentence(text: string): string {
-  const [first = ''] = sentencesOf(withoutFences(headOf(text, 600)))
-  return first.length < 8 ? '' : quotable(first.replace(/:$/, ''))
-}
-
-function quotable(text: string): string {
-  return detached(shorten(text, ABOUT_UNITS).replaceAll('"', "'"))
-}

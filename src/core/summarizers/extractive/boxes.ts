@@ -1,7 +1,7 @@
 import { headOf } from '../../messages/characters.ts'
 import { isObject } from '../../messages/json.ts'
 import type { Call } from '../calls.ts'
-import { oneLine, shorten } from '../text.ts'
+import { oneLine, shorten, withoutFences } from '../text.ts'
 import type { Box } from './conversation.ts'
 import { taskKey } from './tasks.ts'
 import { isOfTasks, linesWithStates } from './todo-list.ts'
@@ -16,7 +16,8 @@ export class CheckBoxes {
 
   /** Adds the boxes of a text; a list in a message replaces those of its speaker's earlier ones. */
   add(text: string, source: Pick<Box, 'where' | 'by'>): void {
-    const boxes = linesWithStates(headOf(text, BOX_UNITS))
+    const head = headOf(text, BOX_UNITS)
+    const boxes = linesWithStates(source.by === undefined ? head : withoutFences(head))
     const isKnown = ({ text }: Box): boolean => this.#boxes.get(taskKey(shorten(text, 160)))?.by === source.by
     const isList = boxes.length >= 2 && boxes.some((box) => !box.isDone || isKnown(box))
     if (source.by !== undefined && isList)
@@ -49,7 +50,10 @@ export class CheckBoxes {
     for (const [key, box] of written.#boxes) this.#boxes.set(key, box)
   }
 
+  /** The boxes of the assistant, and those of a file or the user if one of them was checked: others are forms and templates. */
   all(): Box[] {
-    return [...this.#boxes.values()]
+    const boxes = [...this.#boxes.values()]
+    const checked = new Set(boxes.filter(({ isDone }) => isDone).map(({ where }) => where))
+    return boxes.filter(({ by, where }) => by === 'assistant' || checked.has(where))
   }
 }

@@ -13,9 +13,19 @@ import { errorLine } from './error-line.ts'
 import { Names } from './names.ts'
 import { ownWords } from './own-words.ts'
 import { filesGivenIn } from './rule-files.ts'
-import { branchOf, callLabel, commitSubject, directoryOf, gistOf, shellCommand, writtenBy } from './shell.ts'
+import {
+  branchOf,
+  callLabel,
+  commitSubject,
+  directoryOf,
+  gistOf,
+  isInspection,
+  shellCommand,
+  writtenBy,
+} from './shell.ts'
 import { isGroupTalk, speakerOf, withSpeakers } from './speakers.ts'
-import { TodoList } from './todo-list.ts'
+import { firstStatement } from './statements.ts'
+import { isTaskCall, TodoList } from './todo-list.ts'
 
 /** The units of one text that are read, at its beginning and its end, where rules and results are. */
 const USER_ENDS = [6_000, 2_000] as const
@@ -72,7 +82,7 @@ export class ConversationReader {
         const reason = approvalReason(part)
         if (reason !== undefined) this.#addSpoken(reason, 'approved a call', at, position)
       }
-    for (const call of made) this.#begin(call, text)
+    for (const call of made) this.#begin(call, message.role === 'assistant' ? text : '')
     for (const call of ended) {
       this.#end(call)
       if (call.result?.answer !== undefined) this.#addAnswer(call, call.result.answer, at, position)
@@ -107,6 +117,8 @@ export class ConversationReader {
       this.#texts.push({ by: 'assistant', speaker, text: shown, at, own: shown })
       this.#boxes.add(shown, { by: 'assistant' })
       this.#names.add(text, 'assistant', at, this.#artifacts.ofText(at))
+      this.#artifacts.cite(text)
+      this.#artifacts.show(text, at)
     } else {
       for (const path of filesGivenIn(text)) this.#ruleFiles.add(detached(path))
       const written = wordsOf(text)
@@ -128,7 +140,7 @@ export class ConversationReader {
   #begin(call: Call, reason: string): void {
     this.#lastCallAt = call.at
     this.#todo.begin(call)
-    this.#artifacts.begin(call, reason)
+    this.#artifacts.begin(call, call.effect === 'write' ? firstStatement(reason) : '', isTaskCall(call))
   }
 
   #end(call: Call): void {
@@ -143,7 +155,7 @@ export class ConversationReader {
     })
     if (this.#latest.length > MAX_LATEST) this.#latest.shift()
     const gist = command === undefined ? undefined : gistOf(command)
-    this.#artifacts.end(call)
+    if (!isTaskCall(call)) this.#artifacts.end(call)
     this.#todo.end(call)
     const line = errorLine(call)
     if (line !== undefined) this.#fail(label, line, gist, call)
@@ -159,8 +171,10 @@ export class ConversationReader {
         failure.paths.some((path) => paths.some((other) => isSamePath(path, other)))
       )
         failure.isOpen = false
-      else if (gist !== undefined && failed !== undefined)
-        failure.isOvercome ||= gist.startsWith(failed) || (isTest && TEST_COMMAND.test(failed))
+      else if (gist !== undefined)
+        failure.isOvercome ||=
+          (failed !== undefined && (isSimilar(failed, gist) || (isTest && TEST_COMMAND.test(failed)))) ||
+          suppliesWhatLacked(failure, call, gist)
     }
     this.#boxes.addWritten(call)
     if (command !== undefined) this.#addCommand(command, outputHead(call.result!.output, GIT_UNITS), at)
@@ -244,6 +258,24 @@ function described(calls: readonly LatestCall[]): string {
     ...(others > 0 ? [count(others, files.length > 0 ? 'other call' : 'call')] : []),
     `last: ${last.label}${last.outcome === 'unknown' ? '' : ` ${last.outcome}`}`,
   ].join(', ')
+}
+
+/** Whether a command ran the last one of a failed line again, with all its words besides options. */
+function isSimilar(failed: string, later: string): boolean {
+  const [last = ''] = failed.split(/ ?(?:&&|\n) ?/).slice(-1)
+  const words = last.split(/\s+/).filter((word) => word !== '' && !/^-|^\d?[<>|&]/.test(word))
+  const known = new Set(later.split(/\s+/))
+  return later.startsWith(failed) || (words.length >= 2 && words.every((word) => known.has(word)))
+}
+
+const LACKED = /["'`‘“]([\w@./-]{3,60})["'`’”]|(?:^|: )([\w.-]{2,40}): (?:command )?not found/
+
+/** Whether a command works on what an error names: `pip install numpy` after "No module named 'numpy'". */
+function suppliesWhatLacked({ line, command }: Failure, call: Call, gist: string): boolean {
+  const [, quoted, named = quoted] = LACKED.exec(line) ?? []
+  if (named === undefined || command === undefined || isInspection(call)) return false
+  const at = gist.indexOf(named)
+  return at >= 0 && !/[\w/-]/.test((gist[at - 1] ?? '') + (gist[at + named.length] ?? ''))
 }
 
 /** The ends of a long text, without the text between them in memory. */

@@ -82,8 +82,8 @@ function isWindows(path: string): boolean {
   return /^[a-z]:\//i.test(path)
 }
 
-function isAbsolute(path: string): boolean {
-  return /^(?:[\\/~]|[A-Za-z]:[\\/])/.test(path)
+export function isAbsolute(path: string): boolean {
+  return /^(?:[\\/~$]|[A-Za-z]:[\\/])/.test(path)
 }
 
 /** A path with `/` between its parts, without empty ones and `.`; of Windows, in lower case. */

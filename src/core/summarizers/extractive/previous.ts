@@ -78,7 +78,7 @@ const TOPICS_OF_LINES: readonly (readonly [RegExp, Topic])[] = [
   [/^(?:First|Newest) request: "/, 'request'],
   [/^(?:User|Earlier): ".*"(?: \(message \d+\))?$|^Rules in files: /s, 'rules'],
   [/^(?:["→]|Commit: )/, 'evolution'],
-  [/^Corrects "| failed(?: \(\d+ times\))?(?:, later succeeded)?: /, 'problems'],
+  [/^Corrects "| failed(?: \(\d+ times\))?(?:, [a-z ]{5,40})?: /, 'problems'],
   [/^Answer the user: | \(earlier\)$/, 'pending'],
   [/^(?:Working directory|Branch): `/, 'concepts'],
   [/^`[^`]+`$/, 'required'],

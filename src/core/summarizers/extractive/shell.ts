@@ -1,5 +1,5 @@
 import { headOf } from '../../messages/characters.ts'
-import { isObject } from '../../messages/json.ts'
+import { fieldOf, isObject } from '../../messages/json.ts'
 import { commandIn, withoutPrelude } from '../../messages/outcome.ts'
 import { type Call, targetOf } from '../calls.ts'
 import { oneLine, shorten, shortenPath } from '../text.ts'
@@ -12,19 +12,73 @@ export function shellCommand({ effect, input }: Call): string | undefined {
   return effect === 'other' ? commandIn(input) : undefined
 }
 
-const REDIRECTED =
-  /(?:^|[\n;&|]\s{0,8})(?:cat|tee)\b(?=[^\n]{0,300}<<)[^\n]{0,200}?(?:(>>?)|(?<=tee)(?: -a)?) {0,2}["']?([\w./~@-]{2,200})/g
-const IN_PLACE =
-  /(?:^|[\n;&|]\s{0,8})sed -i(?:\s{1,4}(?:'[^'\n]{0,400}'|"[^"\n]{0,400}"|[^\s'"|;&]{1,200})){0,20}?\s{1,4}["']?([\w./~@-]{2,200})["']?\s{0,4}(?=$|[\n;&|])/g
+/** A word with or without quotes, also one with brackets: `app/\(shop\)/[...slug]/page.tsx`. */
+const PATH = `("[^"\\n$]{2,200}"|'[^'\\n]{2,200}'|(?:[\\w./~@+-]|\\\\[()[\\] ]|\\[[.\\w]{1,40}\\]){2,200})`
+const REDIRECTED = new RegExp(
+  `(?:^|[\\n;&|]\\s{0,8})(?:cat|tee)\\b(?=[^\\n]{0,300}<<)[^\\n]{0,200}?(?:(>>?)|(?<=tee)(?: -a)?) {0,2}${PATH}`,
+  'g',
+)
+const IN_PLACE = new RegExp(
+  `(?:^|[\\n;&|]\\s{0,8})sed -i(?:\\s{1,4}(?:'[^'\\n]{0,400}'|"[^"\\n]{0,400}"|[^\\s'"|;&]{1,200})){0,20}?\\s{1,4}${PATH}\\s{0,4}(?=$|[\\n;&|])`,
+  'g',
+)
 
 /** The files that a command writes with `cat > file <<`, `tee file <<` or `sed -i`. */
 export function writtenBy(command: string): { readonly path: string; readonly isNew: boolean }[] {
   const written = [...command.matchAll(REDIRECTED)].map(([, arrow, path = '']) => {
-    return { path, isNew: arrow !== '>>' }
+    return { path: unquoted(path), isNew: arrow !== '>>' }
   })
-  for (const [, path = ''] of command.matchAll(IN_PLACE)) written.push({ path, isNew: false })
+  for (const [, path = ''] of command.matchAll(IN_PLACE)) written.push({ path: unquoted(path), isNew: false })
   // Without an ending it may be a word of the shell: `do sed -i 's/a/b/' $f; done`.
   return written.filter(({ path }) => !path.startsWith('/dev/') && /\.\w{1,20}$|\w\/\w|file$/.test(path))
+}
+
+function unquoted(word: string): string {
+  return word.replace(/^(["'])(.*)\1$/, '$2').replaceAll(/\\([()[\] ])/g, '$1')
+}
+
+/** A command that removes, moves or renames files, with its words. */
+const REMOVES =
+  /(?:^|[\n;&|]|\b(?:then|do|sudo) )[ \t]{0,8}(?:git )?(?:rm|unlink|del|erase|remove-item|(mv|move|ren|(?:move|rename)-item))((?:[ \t]{1,8}(?:"[^"\n$]{0,500}"|'[^'\n]{0,500}'|(?:\\.|[^\s;&|<>"'`$\\]){1,500})){1,60})/gi
+const WORD = /"[^"]*"|'[^']*'|(?:\\.|\S)+/g
+const PATCH_REMOVES =
+  /\*\*\* (?:Delete File: ([^\n\\"]{1,500})|Update File: ([^\n\\"]{1,500})(?:\n|\\n)\*\*\* Move to: ([^\n\\"]{1,500}))/g
+
+/** A file that is no longer at its path; `to`: its new path. */
+export type Removal = { readonly path: string; readonly to?: string | undefined }
+
+/** The files that a call removes or moves: by a command, a patch, or the name of the tool. */
+export function removedBy(call: Call, command: string | undefined): Removal[] {
+  if (command !== undefined) return removedByCommand(command.split('<<', 1)[0]!)
+  const { name, input, effect, paths } = call
+  if (effect !== 'write') return []
+  const fields: [string, unknown][] = isObject(input) ? Object.entries(input) : [['', input]]
+  const patched = fields.flatMap(([, text]) =>
+    typeof text === 'string' ? [...text.matchAll(PATCH_REMOVES)] : [],
+  )
+  if (patched.length > 0)
+    return patched.map(([, path, from = '', to]) => (path === undefined ? { path: from, to } : { path }))
+  const how = fieldOf(input, 'command') ?? name
+  if (/(?:delete|remove)(?:_?files?)?$/i.test(String(how))) return paths.map((path) => ({ path }))
+  const from = /move|rename/i.test(String(how))
+    ? fields.find(([field]) => /src|source|old|from/i.test(field))?.[1]
+    : undefined
+  return typeof from === 'string' ? [{ path: from, to: paths[0] }] : []
+}
+
+function removedByCommand(command: string): Removal[] {
+  return [...command.matchAll(REMOVES)].flatMap(([, moves, words = '']): Removal[] => {
+    const paths = [...words.matchAll(WORD)]
+      .map(([word]) => unquoted(word))
+      .filter((word) => !word.startsWith('-'))
+    if (moves === undefined) return paths.map((path) => ({ path: path.replace(/\/\*?$/, '') }))
+    const to = paths.pop() ?? ''
+    const isFolder = paths.length > 1 || to.endsWith('/')
+    return paths.map((path) => ({
+      path,
+      to: isFolder ? `${to}/${path.slice(path.lastIndexOf('/') + 1)}` : to,
+    }))
+  })
 }
 
 /** Commands that only look at files, and arguments of tools that search. */
@@ -41,7 +95,7 @@ export function isInspection(call: Call): boolean {
 
 /** The absolute directory that a command changes to first. */
 export function directoryOf(command: string): string | undefined {
-  return /^\s*(?:cd|pushd) (?:\/d )?["']?((?:\/|~|[A-Za-z]:[\\/])[^\s&;|`"']{1,200})/.exec(command)?.[1]
+  return /^\s*(?:cd|pushd) (?:\/d )?["']?((?:[/~$]|[A-Za-z]:[\\/])[^\s&;|`"']{1,200})/.exec(command)?.[1]
 }
 
 /** The working directory of a call: that of its arguments, or the one that its command changes to. */

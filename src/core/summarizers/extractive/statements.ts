@@ -1,8 +1,10 @@
 import { headOf } from '../../messages/characters.ts'
 import { isEastAsian, sentencesOf, shorten, withoutFences } from '../text.ts'
 import type { Exchange } from './conversation.ts'
+import { fencesIn } from './fences.ts'
 import { type Candidate, DEFINES, excerptOf } from './lines.ts'
 import { eachName } from './names.ts'
+import { tableRows } from './records.ts'
 
 /*
  * Statements: the sentences of replies that say what was done, found or decided, not what comes next.
@@ -157,6 +159,9 @@ export function statementsIn(
           const said = speaker === undefined ? sentence : quotedBy(speaker, sentence)
           return [{ owner, text: said, at, weight: states ? weight : 0 }]
         }),
+        ...tableRows(text.replaceAll(/<details>[\s\S]*?<\/details>/g, '')).map((row) => {
+          return { owner, text: row, at, weight: 1 }
+        }),
         ...excerptOf(fencesOf(text)).map((line) => {
           return { owner, text: line, at, weight: DEFINES.test(line) ? 1 : 0 }
         }),
@@ -170,13 +175,17 @@ function quotedBy(speaker: string | undefined, sentence: string): string {
   return `${speaker === undefined ? '' : `${speaker}: `}"${sentence}"`
 }
 
-/** The fenced code of a text. */
+/** The fenced code of a text that isn't that of a file. */
 function fencesOf(text: string): string {
-  return text
-    .split('```')
-    .filter((_, i) => i % 2 === 1)
-    .map((code) => code.slice(code.indexOf('\n') + 1))
+  return fencesIn(text)
+    .filter(({ path }) => path === undefined)
+    .map(({ code }) => code)
     .join('\n')
+}
+
+/** The first sentence of a text that states something. */
+export function firstStatement(text: string): string {
+  return sentencesOf(withoutFences(headOf(text, 600))).find((sentence) => weightOf(sentence) > 0) ?? ''
 }
 
 /** The weight that a statement needs to be an outcome by itself: a name, or something completed. */

@@ -38,6 +38,15 @@ export function isOfTasks(name: string): boolean {
   return TASKS.test(name)
 }
 
+/** Whether a call only keeps a list of tasks: it gives or shows the list, or creates or changes a task. */
+export function isTaskCall(call: Call): boolean {
+  const { name, input } = call
+  if (itemsOfCall(call).length > 0) return call.effect === 'other'
+  if (!TASKS.test(name) || !isObject(input)) return false
+  const isShown = Object.keys(input).length === 0
+  return isShown || itemOf(input) !== undefined || (CREATES.test(name) && textOf(input) !== undefined)
+}
+
 type Item = Omit<TodoItem, 'text'> & { readonly text?: string | undefined }
 
 /** The list of tasks of an agent: the last one that it gave or was shown, and its later changes by id. */
