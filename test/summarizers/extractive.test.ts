@@ -869,7 +869,6 @@ describe('files', () => {
     expect(sectionsOf(text)['Files and Code Sections']).toEqual([
       '`app/(shop)/[...slug]/page.tsx` — mentioned',
       '· export function slugOf(title: string)',
-      '· return title.toLowerCase()',
       '`lib/text.ts` — mentioned',
       '· const newLimitOfText = 140',
     ])

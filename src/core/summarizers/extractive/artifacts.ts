@@ -229,7 +229,7 @@ export class Artifacts {
       })
     })
     for (const owner of new Set(this.#all.values()))
-      if (owner.kind !== 'text')
+      if (owner.kind !== 'text' && !(owner.deeds.isRemoved && owner.deeds.created))
         lines.push({
           owner,
           text: headOfLine(owner, this.#root),
