@@ -62,7 +62,7 @@ export class ConversationReader {
     const at = this.#at++
     if (message.role === 'assistant') this.#given = ''
     const text = message.role === 'system' || message.role === 'tool' ? '' : textsOf(message).join('\n')
-    if (text.trim() !== '') this.#addText(message, text, at, position)
+    if (text.trim() !== '') this.#addText(message, text, at, position, made.length > 0)
     if (message.role === 'tool')
       for (const part of partsOf(message)) {
         const reason = approvalReason(part)
@@ -93,6 +93,7 @@ export class ConversationReader {
     text: string,
     at: number,
     position: number | undefined,
+    hasCalls: boolean,
   ): void {
     const { kind, role } = message
     const speaker = speakerOf(message)
@@ -100,7 +101,7 @@ export class ConversationReader {
     if (kind === 'summary') this.#summaries.push(text)
     else if (role === 'assistant') {
       const shown = endsOf(text, ASSISTANT_ENDS)
-      this.#texts.push({ by: 'assistant', speaker, text: shown, at, own: shown })
+      this.#texts.push({ by: 'assistant', speaker, text: shown, at, own: shown, hasCalls })
       this.#boxes.add(shown, { by: 'assistant' })
       this.#names.add(text, 'assistant', at, this.#artifacts.ofSpeaker('Assistant'))
     } else {

@@ -1,8 +1,9 @@
 import { headOf } from '../../messages/characters.ts'
-import { isEastAsian, sentencesOf, shorten, withoutFences } from '../text.ts'
-import type { Conversation, Exchange } from './conversation.ts'
+import { cleanLine, isEastAsian, sentencesOf, shorten, withoutFences } from '../text.ts'
+import type { Conversation, Exchange, Utterance } from './conversation.ts'
 import { type Candidate, DEFINES, excerptOf } from './lines.ts'
 import { eachName } from './names.ts'
+import { isForeignLine } from './own-words.ts'
 
 /*
  * Statements: the sentences of replies that say what was done, found or decided, not what comes next.
@@ -11,7 +12,8 @@ import { eachName } from './names.ts'
 /** A sentence of a reply, and how much it states. */
 type Statement = { readonly text: string; readonly at: number; readonly weight: number }
 
-type Reply = { readonly text: string; readonly at: number }
+/** `hasCalls`: whether its message calls tools. */
+type Reply = Pick<Utterance, 'text' | 'at' | 'hasCalls'>
 
 /** The units of a reply that are searched, the minimum and maximum units of a statement, and the number of names that count. */
 const REPLY_UNITS = 4_100
@@ -25,11 +27,11 @@ const MAX_REPLIES = 8
 const LEAD = "(?:[\\p{L}’']{1,12}(?: [\\p{L}’']{1,12}){0,2}[,.!:;—–-]{1,2} ?)?"
 /** A sentence that announces a step: the first person and the future or an intention. */
 const ANNOUNCES = new RegExp(
-  `^now\\b.{0,40}$|^${LEAD}(?:(?:now|first|next|then|so|and|but|ok(?:ay)?|good|great|perfect)[, ]{1,2}){0,3}(?:${[
-    "let me|let['’]s|i['’]ll|i will|i['’]m (?:going|about) to|i (?:need|want|should|can) (?:to )?|we need to|time to|on to|moving on",
+  `^${LEAD}(?:(?:now|first|next|then|so|and|but|ok(?:ay)?|good|great|perfect)[, ]{1,2}){0,3}(?:${[
+    "let me(?! know)|let['’]s|(?:i|we)['’]ll|i will|i['’]m (?:going|about) to|i (?:need|want|should|can) (?:to )?|we need to|time to|on to|moving on|now that",
     'ich (?:werde|muss|schaue|prüfe|lese)|lass(?:en)? (?:mich|uns)|(?:jetzt|nun|als nächstes|zuerst) (?:werde|muss|schaue|prüfe|lese)',
     'je vais|laissez-moi|voyons|commençons|voy a|déjame|vamos a|ahora voy|vou |deixe-me|agora vou',
-    '我(?:来|先|将|会|需要|现在)|让我|(?:接下来|现在|首先)(?:我|让|来|需要)|まず|次に|では|それでは|먼저|이제|다음으로',
+    'давайте?|сначала|procedo|vado a|我(?:来|先|将|会|需要|现在)|让我|(?:接下来|现在|首先)(?:我|让|来|需要)|まず|次に|では|それでは|먼저|이제|다음으로',
   ].join('|')})`,
   'iu',
 )
@@ -50,7 +52,7 @@ const REASON =
   /\b(?:because|since|so that|due to|weil|damit|porque|ya que|parce que|puisque)\b|因为|由于|ので|ため|때문/i
 /** An offer or condition for later. */
 const OFFERS =
-  /\b(?:if you|would you|do you want|want me to|feel free|let me know|shall i|should i|you can|wenn (?:du|sie)|möchte(?:n|st)|si (?:tu|vous|usted|quieres)|se (?:você|quiser))\b|如果您?你?|需要我|よろしければ|원하시면/i
+  /\b(?:if you|would you|do you want|want me to|feel free|let me know|shall i|should i|you can|could you|please|here(?:['’]s| is| are)|wenn (?:du|sie)|möchte(?:n|st)|si (?:tu|vous|usted|quieres)|se (?:você|quiser|vuoi))\b|如果您?你?|需要我|よろしければ|원하시면/i
 /** Praise, thanks, agreement, and knowing enough to begin. */
 const POLITE =
   /^(?:(?:great|good|perfect|excellent|nice|awesome|thanks?|thank you|sure|of course|certainly|got it|understood|sounds good|no problem|(?:you['’]re|you are) (?:absolutely |quite )?(?:right|welcome)|i (?:apologi[sz]e|understand)|sorry|gern|gerne|danke|perfekt|sehr gut|merci|parfait|bien sûr|gracias|perfecto|claro|obrigado|好的|谢谢|不客气|太好了|ありがとう|承知|了解|감사|네)\b.{0,60}|(?:based on .{0,60}, )?.{0,40}\b(?:have|got|see|can now) (?:a|an|the|enough|all)\b.{0,40}\b(?:picture|context|understanding|information|overview|issue|problem))[.!。！]?$/iu
@@ -69,7 +71,7 @@ const TAG = /<\/?[a-z]{1,30}[ />]|&lt;/i
 const MIN_WORDS = 3
 
 function wordsIn(sentence: string): number {
-  const bare = sentence.replace(/^\*\*[^*]{1,60}\*\*:?|`[^`]{1,200}`|https?:\S{1,300}|\*\*/g, ' ')
+  const bare = sentence.replace(/^\*\*[^*]{1,60}\*\*:?|`[^`]{1,200}`|\S{0,200}[\\/.]\w\S{0,300}|\*\*/g, ' ')
   return bare.match(/[\u3040-\u30ff\u3400-\u9fff]|[\p{L}\d$€£][\p{L}\d'’.,-]*/gu)?.length ?? 0
 }
 
@@ -78,11 +80,11 @@ function lengthOf(sentence: string): number {
   return sentence.length * (isEastAsian(sentence) ? 2 : 1)
 }
 
-/** How much a sentence states; 0 for an announcement, an introduction, a heading, a row of a table, a question. */
+/** How much a sentence states; 0 for an announcement, a heading, a row of a table, a question, an exclamation. */
 export function weightOf(sentence: string): number {
   if (
     lengthOf(sentence) < MIN_UNITS ||
-    /[:：?？]$/.test(sentence) ||
+    /[?？]\W{0,3}$/.test(sentence) ||
     /^\*\*[^*]{1,80}\*\*$|\|.*\|| → /.test(sentence)
   )
     return 0
@@ -92,39 +94,83 @@ export function weightOf(sentence: string): number {
   )
     return 0
   if (TAG.test(sentence) || sentence.split('(').length !== sentence.split(')').length) return 0
+  if (sentence.split('"').length % 2 === 0) return 0
   if (wordsIn(sentence) < MIN_WORDS) return 0
   if (ANNOUNCES.test(sentence) || WILL.test(sentence) || POLITE.test(sentence)) return 0
   let names = 0
   eachName(sentence, () => names++)
+  if (names === 0 && /[!！]$/.test(sentence)) return 0
   let weight = PLAIN + Math.min(MAX_NAMES, names)
   if (/[`"“«「]|\d/.test(sentence)) weight += 0.5
   if (COMPLETES.test(sentence)) weight += 1.5
   if (REASON.test(sentence)) weight += 1
   if (OFFERS.test(sentence)) weight -= 2
   // A sentence that begins in its middle, and a line without an end: a heading or a fragment.
-  if (/^[a-z]/.test(sentence) || !/[.!。！)`*"”~～]$/.test(sentence)) weight -= 1
+  if (/^[a-z]/.test(sentence) || !/[.!。！)`*"”~～:：]$/.test(sentence)) weight -= 1
   return Math.max(0, weight)
 }
 
-/** A line of a list, of a table, a heading, a quotation, or a line that continues one. */
-const LISTED = /^(?:\s*(?:[-*+•|#>]|\d{1,3}[.)])\s|#{1,6}\s|\s{2,}\S)/
+/** A line of a list, a heading or rule, and a line that is only markup or a note of a client. */
+const ITEM = /^\s{0,12}(?:[-*+•]|\d{1,3}[.)])\s/
+const HEADING = /^\s{0,3}(?:#{1,6}\s|[-*_]{3,}\s*$)/
+const MARK = /^\s*(?:<\/?[a-z].*>|_?\[.*\]_?)\s*$/i
 
-/** The statements of a reply, in order: those of its paragraphs, or those of its lists too. */
-function statementsOf({ text, at }: Reply, isListed = true): Statement[] {
-  const statements: Statement[] = []
-  let prose = withoutFences(headOf(text, REPLY_UNITS))
-  if (SYNTHETIC.test(prose)) return statements
-  if (!isListed)
-    prose = prose
-      .split('\n')
-      .filter((line) => !LISTED.test(line))
-      .join('\n')
-  for (const sentence of sentencesOf(prose)) {
-    if (sentence.length > MAX_UNITS) continue
-    const weight = weightOf(sentence)
-    if (weight > 0) statements.push({ text: sentence, at, weight })
+/** What points to a list, what ends a sentence, and the units of a label without an end. */
+const LEADS = /[:：]\*{0,2}$/
+const ENDS = /[.!。！)`*"”~～…]$/
+const MAX_LABEL = 30
+/** A link with its text. */
+const LINK = /\[([^[\]]{1,200})\]\([^()\s]{1,400}\)/g
+
+/** A part of a reply. `step`: an announcement, or a mark of a client between steps; `lead`: what ends in a colon, before its list. */
+type Told = Statement & { readonly kind: 'text' | 'item' | 'lead' | 'step' }
+
+/** What a reply tells, in order: the sentences of its paragraphs and lists, without code, quotations, logs, tables and what it asks for. */
+function toldIn({ text, at }: Reply): Told[] {
+  const told: Told[] = []
+  if (SYNTHETIC.test(text)) return told
+  let block = ''
+  let isItem = false
+  let isAsked = false
+  const end = (): void => {
+    for (const raw of isItem ? [cleanLine(block)] : sentencesOf(block)) {
+      const sentence = raw.replace(LINK, '$1')
+      const isLead =
+        !isItem && (LEADS.test(sentence) || (!ENDS.test(sentence) && sentence.length < MAX_LABEL))
+      const isStep = ANNOUNCES.test(sentence) || WILL.test(sentence)
+      if (isLead || !isItem) isAsked = isLead && OFFERS.test(sentence)
+      // Items need no full stop.
+      const whole = isItem && !ENDS.test(sentence) ? `${sentence}.` : sentence
+      const weight = isAsked || sentence.length > MAX_UNITS ? 0 : weightOf(whole)
+      told.push({
+        text: sentence,
+        at,
+        weight,
+        kind: isStep ? 'step' : isLead ? 'lead' : isItem ? 'item' : 'text',
+      })
+    }
+    block = ''
+    isItem = false
   }
-  return statements
+  for (const line of withoutFences(headOf(text, REPLY_UNITS)).split('\n')) {
+    const isMark = MARK.test(line)
+    if (isMark || HEADING.test(line) || isForeignLine(line)) {
+      end()
+      if (HEADING.test(line)) told.push({ text: '', at, weight: 0, kind: 'lead' })
+      if (isMark) told.push({ text: '', at, weight: 0, kind: 'step' })
+    } else if (ITEM.test(line) || (isItem && !/^\s/.test(line))) {
+      end()
+      isItem = ITEM.test(line)
+      block = line
+    } else if (isItem || !/^(?: {2,}|\t)\S/.test(line)) block += `\n${line}`
+  }
+  end()
+  return told
+}
+
+/** The statements of a reply, in order. */
+function statementsOf(reply: Reply): Statement[] {
+  return toldIn(reply).filter(({ weight, kind }) => weight > 0 && kind !== 'lead')
 }
 
 /** The sentences of requests and the statements and code of their replies, without those in the text `shown`, as candidates. */
@@ -163,29 +209,71 @@ function fencesOf(text: string): string {
     .join('\n')
 }
 
-/** The weight that a statement needs to be an outcome by itself: a name, or something completed. */
+/** The weight that a statement needs to be an outcome by itself, unless it has so many units: a name, or something completed. */
 const MIN_WEIGHT = 1.5
+const LONG = 40
+/** An outcome of fewer units is continued by what follows it. */
+const ENOUGH = 110
+/** The number of first statements of which the outcome is the one that says most, and of the last replies to an unfinished request. */
+const FIRST = 3
+const MAX_STEPS = 4
 
 /**
- * What came of a request: the statement of its last reply that says most, else of an earlier one. The first statement counts more than
- * those after it, and paragraphs more than lists: a report begins with its result.
+ * What came of a request. A reply without calls that ends with no announcement reports it, behind the last step in it. Without a report,
+ * it is what the last replies say most about that was completed or found.
  */
 export function outcomeOf(replies: readonly Reply[], max: number): string {
-  const last = replies.slice(-MAX_REPLIES).reverse()
-  for (const [isListed, least] of [
-    [false, MIN_WEIGHT],
-    [true, MIN_WEIGHT],
-    [false, PLAIN],
-  ] as const)
-    for (const reply of last) {
-      const statements = statementsOf(reply, isListed).filter(({ weight }) => weight >= least)
-      const [first] = statements
-      if (first === undefined) continue
-      const best = statements.reduce((most, one) => (one.weight > most.weight + 1 ? one : most), first)
-      return shorten(best.text, max)
+  const last = replies.slice(-MAX_REPLIES).map((reply) => ({ reply, told: toldIn(reply) }))
+  const report = last.findLast(({ told }) => told.some(({ weight }) => weight > 0))
+  if (report !== undefined && report.reply.hasCalls !== true && report.told.at(-1)?.kind !== 'step') {
+    const { told } = report
+    for (let end = told.length; end >= 0; ) {
+      const begin = told.slice(0, end).findLastIndex(({ kind }) => kind === 'step')
+      const outcome = passageOf(told.slice(begin + 1, end), max)
+      if (outcome !== '') return outcome
+      end = begin
     }
-  return ''
+  }
+  const done = last
+    .slice(-MAX_STEPS)
+    .flatMap(({ told }) => told)
+    .filter(({ kind, text, weight }) => kind === 'text' && weight >= MIN_WEIGHT && COMPLETES.test(text))
+  const most = Math.max(...done.map(({ weight }) => weight))
+  return shorten(done.findLast(({ weight }) => weight === most)?.text ?? '', max)
 }
+
+/** The first statement, or the one after it that says more, and what follows until enough is said. What ends in a colon needs its list. */
+function passageOf(part: readonly Told[], max: number): string {
+  const isStating = ({ text, weight }: Told): boolean =>
+    weight >= MIN_WEIGHT || (weight > 0 && lengthOf(text) >= LONG)
+  const stating = part.filter(isStating)
+  const items = stating.findIndex(({ kind }) => kind === 'item')
+  const [first = part.find(({ weight }) => weight > 0)] = stating
+  if (first === undefined) return ''
+  const best = stating
+    .slice(0, items < 0 ? FIRST : Math.min(items, FIRST))
+    .reduce((most, one) => (one.weight > most.weight + 1 ? one : most), first)
+  let passage = ''
+  let lead: string | undefined
+  for (const { text, weight, kind } of part.slice(part.indexOf(best))) {
+    if (lengthOf(passage) >= ENOUGH || kind === 'step') break
+    if (kind === 'lead')
+      lead = weight > 0 && text.length >= LONG && text.length < max / 2 ? text : (lead ?? '')
+    else if (!passage.includes(text) && !LEADS.test(text)) {
+      const isLed = lead !== undefined && (kind === 'item' || lead === '')
+      if (kind === 'item' && weight === 0) continue
+      if (passage !== '' && (kind === 'item' ? !isLed : weight === 0 || (lead !== undefined && !isLed))) break
+      const before = [passage, isLed ? lead : ''].filter((one) => one !== '').join(' ')
+      const joined = before === '' ? text : `${before}${/[.!?。！？:：]$/.test(before) ? '' : ';'} ${text}`
+      if (joined.length > max && passage !== '' && max - before.length < MIN_REST) break
+      passage = shorten(joined, max)
+      lead = kind === 'item' ? '' : undefined
+    }
+  }
+  return passage
+}
+/** The units of a shortened sentence that continues another one. */
+const MIN_REST = 80
 
 /** What the newest of a few replies states, oldest first: the statements at the end of the last one that has any, at most `max` units. */
 export function lastStated(
@@ -193,7 +281,7 @@ export function lastStated(
   max: number,
 ): { readonly text: string; readonly at: number } | undefined {
   for (const reply of replies.slice(-MAX_REPLIES).reverse()) {
-    const stated = sentencesOf(withoutFences(reply.text)).filter((sentence) => weightOf(sentence) > 0)
+    const stated = statementsOf(reply).map(({ text }) => text)
     const last = stated.pop()
     if (last === undefined) continue
     let text = shorten(last, max)
