@@ -52,7 +52,9 @@ const REASON =
   /\b(?:because|since|so that|due to|weil|damit|porque|ya que|parce que|puisque)\b|因为|由于|ので|ため|때문/i
 /** An offer or condition for later. */
 const OFFERS =
-  /\b(?:if you|would you|do you want|want me to|feel free|let me know|shall i|should i|you can|could you|please|here(?:['’]s| is| are)|wenn (?:du|sie)|möchte(?:n|st)|si (?:tu|vous|usted|quieres)|se (?:você|quiser|vuoi))\b|如果您?你?|需要我|よろしければ|원하시면/i
+  /\b(?:if you|would you|do you want|want me to|feel free|let me know|shall i|should i|you can|could you|please|wenn (?:du|sie)|möchte(?:n|st)|si (?:tu|vous|usted|quieres)|se (?:você|quiser|vuoi))\b|如果您?你?|需要我|よろしければ|원하시면/i
+/** What only points to what follows. */
+const POINTS = /\bhere(?:['’]s| is| are)\b/i
 /** Praise, thanks, agreement, and knowing enough to begin. */
 const POLITE =
   /^(?:(?:great|good|perfect|excellent|nice|awesome|thanks?|thank you|sure|of course|certainly|got it|understood|sounds good|no problem|(?:you['’]re|you are) (?:absolutely |quite )?(?:right|welcome)|i (?:apologi[sz]e|understand)|sorry|gern|gerne|danke|perfekt|sehr gut|merci|parfait|bien sûr|gracias|perfecto|claro|obrigado|好的|谢谢|不客气|太好了|ありがとう|承知|了解|감사|네)\b.{0,60}|(?:based on .{0,60}, )?.{0,40}\b(?:have|got|see|can now) (?:a|an|the|enough|all)\b.{0,40}\b(?:picture|context|understanding|information|overview|issue|problem))[.!。！]?$/iu
@@ -104,7 +106,7 @@ export function weightOf(sentence: string): number {
   if (/[`"“«「]|\d/.test(sentence)) weight += 0.5
   if (COMPLETES.test(sentence)) weight += 1.5
   if (REASON.test(sentence)) weight += 1
-  if (OFFERS.test(sentence)) weight -= 2
+  if (OFFERS.test(sentence) || POINTS.test(sentence)) weight -= 2
   // A sentence that begins in its middle, and a line without an end: a heading or a fragment.
   if (/^[a-z]/.test(sentence) || !/[.!。！)`*"”~～:：]$/.test(sentence)) weight -= 1
   return Math.max(0, weight)
@@ -139,9 +141,10 @@ function toldIn({ text, at }: Reply): Told[] {
         !isItem && (LEADS.test(sentence) || (!ENDS.test(sentence) && sentence.length < MAX_LABEL))
       const isStep = ANNOUNCES.test(sentence) || WILL.test(sentence)
       if (isLead || !isItem) isAsked = isLead && OFFERS.test(sentence)
+      if (isItem && isAsked) continue
       // Items need no full stop.
       const whole = isItem && !ENDS.test(sentence) ? `${sentence}.` : sentence
-      const weight = isAsked || sentence.length > MAX_UNITS ? 0 : weightOf(whole)
+      const weight = sentence.length > MAX_UNITS ? 0 : weightOf(whole)
       told.push({
         text: sentence,
         at,
@@ -165,6 +168,13 @@ function toldIn({ text, at }: Reply): Told[] {
     } else if (isItem || !/^(?: {2,}|\t)\S/.test(line)) block += `\n${line}`
   }
   end()
+  // What points to no list points to code, or to what the client shows.
+  let isList = false
+  for (let i = told.length - 1; i >= 0; i--) {
+    const { kind, text } = told[i]!
+    if (kind === 'lead' && !isList && text !== '') told[i] = { ...told[i]!, kind: 'text', weight: 0 }
+    else if (text !== '') isList = kind === 'item' || kind === 'lead'
+  }
   return told
 }
 
@@ -222,6 +232,7 @@ const MAX_STEPS = 4
  * What came of a request. A reply without calls that ends with no announcement reports it, behind the last step in it. Without a report,
  * it is what the last replies say most about that was completed or found.
  */
+export const _told = toldIn
 export function outcomeOf(replies: readonly Reply[], max: number): string {
   const last = replies.slice(-MAX_REPLIES).map((reply) => ({ reply, told: toldIn(reply) }))
   const report = last.findLast(({ told }) => told.some(({ weight }) => weight > 0))
@@ -261,7 +272,6 @@ function passageOf(part: readonly Told[], max: number): string {
       lead = weight > 0 && text.length >= LONG && text.length < max / 2 ? text : (lead ?? '')
     else if (!passage.includes(text) && !LEADS.test(text)) {
       const isLed = lead !== undefined && (kind === 'item' || lead === '')
-      if (kind === 'item' && weight === 0) continue
       if (passage !== '' && (kind === 'item' ? !isLed : weight === 0 || (lead !== undefined && !isLed))) break
       const before = [passage, isLed ? lead : ''].filter((one) => one !== '').join(' ')
       const joined = before === '' ? text : `${before}${/[.!?。！？:：]$/.test(before) ? '' : ';'} ${text}`
