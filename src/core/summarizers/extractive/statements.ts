@@ -4,6 +4,7 @@ import type { Conversation, Exchange, Utterance } from './conversation.ts'
 import { type Candidate, DEFINES, excerptOf } from './lines.ts'
 import { eachName } from './names.ts'
 import { isForeignLine } from './own-words.ts'
+import { REMAINS } from './tasks.ts'
 
 /*
  * Statements: the sentences of replies that say what was done, found or decided, not what comes next.
@@ -27,7 +28,7 @@ const MAX_REPLIES = 8
 const LEAD = "(?:[\\p{L}’']{1,12}(?: [\\p{L}’']{1,12}){0,2}[,.!:;—–-]{1,2} ?)?"
 /** A sentence that announces a step: the first person and the future or an intention. */
 const ANNOUNCES = new RegExp(
-  `^${LEAD}(?:(?:now|first|next|then|so|and|but|ok(?:ay)?|good|great|perfect)[, ]{1,2}){0,3}(?:${[
+  `^now(?: \\S+){1,2}[.:]$|^${LEAD}(?:(?:now|first|next|then|so|and|but|ok(?:ay)?|good|great|perfect)[, ]{1,2}){0,3}(?:${[
     "let me(?! know)|let['’]s|(?:i|we)['’]ll|i will|i['’]m (?:going|about) to|i (?:need|want|should|can) (?:to )?|we need to|time to|on to|moving on|now that",
     'ich (?:werde|muss|schaue|prüfe|lese)|lass(?:en)? (?:mich|uns)|(?:jetzt|nun|als nächstes|zuerst) (?:werde|muss|schaue|prüfe|lese)',
     'je vais|laissez-moi|voyons|commençons|voy a|déjame|vamos a|ahora voy|vou |deixe-me|agora vou',
@@ -57,7 +58,7 @@ const OFFERS =
 const POINTS = /\bhere(?:['’]s| is| are)\b/i
 /** Praise, thanks, agreement, and knowing enough to begin. */
 const POLITE =
-  /^(?:(?:great|good|perfect|excellent|nice|awesome|thanks?|thank you|sure|of course|certainly|got it|understood|sounds good|no problem|(?:you['’]re|you are) (?:absolutely |quite )?(?:right|welcome)|i (?:apologi[sz]e|understand)|sorry|gern|gerne|danke|perfekt|sehr gut|merci|parfait|bien sûr|gracias|perfecto|claro|obrigado|好的|谢谢|不客气|太好了|ありがとう|承知|了解|감사|네)\b.{0,60}|(?:based on .{0,60}, )?.{0,40}\b(?:have|got|see|can now) (?:a|an|the|enough|all)\b.{0,40}\b(?:picture|context|understanding|information|overview|issue|problem))[.!。！]?$/iu
+  /^(?:(?:great|good|perfect|excellent|nice|awesome|thanks?|thank you|sure|of course|certainly|got it|understood|sounds good|no problem|(?:you['’]re|you are) (?:absolutely |quite )?(?:right|welcome)|i (?:apologi[sz]e|understand)|sorry|gern|gerne|danke|perfekt|sehr gut|merci|parfait|bien sûr|gracias|perfecto|claro|obrigado|好的|谢谢|不客气|太好了|ありがとう|承知|了解|감사|네)\b.{0,60}|(?:based on .{0,60}, )?.{0,40}\b(?:have|got|see|can now) (?:a|an|the|enough|all)\b.{0,40}\b(?:picture|context|understanding|information|overview|issue|problem)\b[^:—–,]{0,40})[.!。！]?$/iu
 /** What a client writes in place of the model. */
 const SYNTHETIC =
   /^(?:\[|api error|no response requested|(?:request|operation) (?:was )?(?:interrupted|aborted|timed out)|there['’]s an issue with the selected model)/i
@@ -140,7 +141,7 @@ function toldIn({ text, at }: Reply): Told[] {
       const isLead =
         !isItem && (LEADS.test(sentence) || (!ENDS.test(sentence) && sentence.length < MAX_LABEL))
       const isStep = ANNOUNCES.test(sentence) || WILL.test(sentence)
-      if (isLead || !isItem) isAsked = isLead && OFFERS.test(sentence)
+      if (!isItem) isAsked = isLead && (OFFERS.test(sentence) || REMAINS.test(sentence))
       if (isItem && isAsked) continue
       // Items need no full stop.
       const whole = isItem && !ENDS.test(sentence) ? `${sentence}.` : sentence
@@ -160,6 +161,7 @@ function toldIn({ text, at }: Reply): Told[] {
     if (isMark || HEADING.test(line) || isForeignLine(line)) {
       end()
       if (HEADING.test(line)) told.push({ text: '', at, weight: 0, kind: 'lead' })
+      isAsked = REMAINS.test(cleanLine(line))
       if (isMark) told.push({ text: '', at, weight: 0, kind: 'step' })
     } else if (ITEM.test(line) || (isItem && !/^\s/.test(line))) {
       end()
@@ -234,9 +236,9 @@ const MAX_STEPS = 4
  */
 export const _told = toldIn
 export function outcomeOf(replies: readonly Reply[], max: number): string {
-  const last = replies.slice(-MAX_REPLIES).map((reply) => ({ reply, told: toldIn(reply) }))
+  const last = replies.slice(-MAX_REPLIES).map((reply) => ({ ...reply, told: toldIn(reply) }))
   const report = last.findLast(({ told }) => told.some(({ weight }) => weight > 0))
-  if (report !== undefined && report.reply.hasCalls !== true && report.told.at(-1)?.kind !== 'step') {
+  if (report !== undefined && report.hasCalls !== true && report.told.at(-1)?.kind !== 'step') {
     const { told } = report
     for (let end = told.length; end >= 0; ) {
       const begin = told.slice(0, end).findLastIndex(({ kind }) => kind === 'step')
@@ -247,16 +249,21 @@ export function outcomeOf(replies: readonly Reply[], max: number): string {
   }
   const done = last
     .slice(-MAX_STEPS)
-    .flatMap(({ told }) => told)
-    .filter(({ kind, text, weight }) => kind === 'text' && weight >= MIN_WEIGHT && COMPLETES.test(text))
+    .flatMap(({ told, hasCalls }) =>
+      told.filter(
+        (one) => one.kind === 'text' && isStating(one) && (hasCalls !== true || COMPLETES.test(one.text)),
+      ),
+    )
   const most = Math.max(...done.map(({ weight }) => weight))
   return shorten(done.findLast(({ weight }) => weight === most)?.text ?? '', max)
 }
 
+function isStating({ text, weight }: Statement): boolean {
+  return weight >= MIN_WEIGHT || (weight > 0 && lengthOf(text) >= LONG)
+}
+
 /** The first statement, or the one after it that says more, and what follows until enough is said. What ends in a colon needs its list. */
 function passageOf(part: readonly Told[], max: number): string {
-  const isStating = ({ text, weight }: Told): boolean =>
-    weight >= MIN_WEIGHT || (weight > 0 && lengthOf(text) >= LONG)
   const stating = part.filter(isStating)
   const items = stating.findIndex(({ kind }) => kind === 'item')
   const [first = part.find(({ weight }) => weight > 0)] = stating
