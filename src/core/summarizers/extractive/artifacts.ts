@@ -7,6 +7,7 @@ import { type Candidate, DEFINES, excerptOf, LINE_UNITS } from './lines.ts'
 import { eachName, isCredential, type Names } from './names.ts'
 import { FilePaths } from './paths.ts'
 import { callLabel, isInspection, shellCommand, workingDirectory, writtenBy } from './shell.ts'
+import { weightOf } from './statements.ts'
 
 /*
  * Artifacts: the files, calls and speakers that names belong to. A summary lists a name in the line of its artifact, which says what was
@@ -658,9 +659,10 @@ function aboutOf(code: string): string {
   return ''
 }
 
-/** The first sentence of a text, for a description. */
+/** The first sentence of a text that states something, else the last one, for a description. */
 function firstSentence(text: string): string {
-  const [first = ''] = sentencesOf(withoutFences(headOf(text, 600)))
+  const sentences = sentencesOf(withoutFences(headOf(text, 600)))
+  const first = sentences.find((sentence) => weightOf(sentence) > 0) ?? sentences.at(-1) ?? ''
   return first.length < 8 ? '' : quotable(first.replace(/:$/, ''))
 }
 

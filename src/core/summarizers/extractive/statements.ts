@@ -29,7 +29,7 @@ const LEAD = "(?:[\\p{L}’']{1,12}(?: [\\p{L}’']{1,12}){0,2}[,.!:;—–-]{1,
 /** A sentence that announces a step: the first person and the future or an intention. */
 const ANNOUNCES = new RegExp(
   `^now(?: \\S+){1,2}[.:]$|^${LEAD}(?:(?:now|first|next|then|so|and|but|ok(?:ay)?|good|great|perfect)[, ]{1,2}){0,3}(?:${[
-    "let me(?! know)|let['’]s|(?:i|we)['’]ll|i will|i['’]m (?:going|about) to|i (?:need|want|should|can) (?:to )?|we need to|time to|on to|moving on|now that",
+    "let me(?! know)|let['’]s|(?:i|we)['’]ll|i will|i['’]m (?:going|about) to|i (?:need|want|should|can) (?:to )?|we (?:need to|should)|time to|on to|moving on|now that",
     'ich (?:werde|muss|schaue|prüfe|lese)|lass(?:en)? (?:mich|uns)|(?:jetzt|nun|als nächstes|zuerst) (?:werde|muss|schaue|prüfe|lese)',
     'je vais|laissez-moi|voyons|commençons|voy a|déjame|vamos a|ahora voy|vou |deixe-me|agora vou',
     'давайте?|сначала|procedo|vado a|我(?:来|先|将|会|需要|现在)|让我|(?:接下来|现在|首先)(?:我|让|来|需要)|まず|次に|では|それでは|먼저|이제|다음으로',
@@ -58,10 +58,10 @@ const OFFERS =
 const POINTS = /\bhere(?:['’]s| is| are)\b/i
 /** Praise, thanks, agreement, and knowing enough to begin. */
 const POLITE =
-  /^(?:(?:great|good|perfect|excellent|nice|awesome|thanks?|thank you|sure|of course|certainly|got it|understood|sounds good|no problem|(?:you['’]re|you are) (?:absolutely |quite )?(?:right|welcome)|i (?:apologi[sz]e|understand)|sorry|gern|gerne|danke|perfekt|sehr gut|merci|parfait|bien sûr|gracias|perfecto|claro|obrigado|好的|谢谢|不客气|太好了|ありがとう|承知|了解|감사|네)\b.{0,60}|(?:based on .{0,60}, )?.{0,40}\b(?:have|got|see|can now) (?:a|an|the|enough|all)\b.{0,40}\b(?:picture|context|understanding|information|overview|issue|problem)\b[^:—–,]{0,40})[.!。！]?$/iu
+  /^(?:(?:that['’]s an? )?(?:great|good|perfect|excellent|nice|awesome|thanks?|thank you|sure|of course|certainly|got it|understood|sounds good|no problem|(?:you['’]re|you are) (?:absolutely |quite )?(?:right|welcome)|i (?:apologi[sz]e|understand)|my apologies|sorry|gern|gerne|danke|perfekt|sehr gut|merci|parfait|bien sûr|gracias|perfecto|claro|obrigado|好的|谢谢|不客气|太好了|ありがとう|承知|了解|감사|네)\b.{0,60}|(?:based on .{0,60}, )?.{0,40}\b(?:have|got|see|can now) (?:a|an|the|enough|all)\b.{0,40}\b(?:picture|context|understanding|information|overview|issue|problem)\b[^:—–,]{0,40})[.!。！]?$/iu
 /** What a client writes in place of the model. */
 const SYNTHETIC =
-  /^(?:\[|api error|no response requested|(?:request|operation) (?:was )?(?:interrupted|aborted|timed out)|there['’]s an issue with the selected model)/i
+  /^(?:api error|no response requested|(?:request|operation) (?:was )?(?:interrupted|aborted|timed out)|there['’]s an issue with the selected model)/i
 
 /** The least share of letters in a sentence; data and code have more marks. */
 const MIN_LETTERS = 0.5
@@ -74,7 +74,9 @@ const TAG = /<\/?[a-z]{1,30}[ />]|&lt;/i
 const MIN_WORDS = 3
 
 function wordsIn(sentence: string): number {
-  const bare = sentence.replace(/^\*\*[^*]{1,60}\*\*:?|`[^`]{1,200}`|\S{0,200}[\\/.]\w\S{0,300}|\*\*/g, ' ')
+  const bare = sentence
+    .replace(/^\*\*[^*]{1,60}\*\*:?|\*\*/g, ' ')
+    .replace(/`[^`]{1,200}`|\S{0,200}[\\/.]\w\S{0,300}/g, ' x ')
   return bare.match(/[\u3040-\u30ff\u3400-\u9fff]|[\p{L}\d$€£][\p{L}\d'’.,-]*/gu)?.length ?? 0
 }
 
@@ -88,7 +90,7 @@ export function weightOf(sentence: string): number {
   if (
     lengthOf(sentence) < MIN_UNITS ||
     /[?？]\W{0,3}$/.test(sentence) ||
-    /^\*\*[^*]{1,80}\*\*$|\|.*\|| → /.test(sentence)
+    /^\*\*[^*]{1,80}\*\*$|^\||\s\|\s.*\s\|| → /.test(sentence)
   )
     return 0
   if (
@@ -98,11 +100,11 @@ export function weightOf(sentence: string): number {
     return 0
   if (TAG.test(sentence) || sentence.split('(').length !== sentence.split(')').length) return 0
   if (sentence.split('"').length % 2 === 0) return 0
-  if (wordsIn(sentence) < MIN_WORDS) return 0
+  if (wordsIn(sentence) < (COMPLETES.test(sentence) ? 2 : MIN_WORDS)) return 0
   if (ANNOUNCES.test(sentence) || WILL.test(sentence) || POLITE.test(sentence)) return 0
   let names = 0
   eachName(sentence, () => names++)
-  if (names === 0 && /[!！]$/.test(sentence)) return 0
+  if (names === 0 && /[!！]\*{0,2}$/.test(sentence)) return 0
   let weight = PLAIN + Math.min(MAX_NAMES, names)
   if (/[`"“«「]|\d/.test(sentence)) weight += 0.5
   if (COMPLETES.test(sentence)) weight += 1.5
@@ -115,7 +117,8 @@ export function weightOf(sentence: string): number {
 
 /** A line of a list, a heading or rule, and a line that is only markup or a note of a client. */
 const ITEM = /^\s{0,12}(?:[-*+•]|\d{1,3}[.)])\s/
-const HEADING = /^\s{0,3}(?:#{1,6}\s|[-*_]{3,}\s*$)/
+const HEADING = /^\s{0,3}#{1,6}\s/
+const RULE = /^\s{0,3}[-*_]{3,}\s*$/
 const MARK = /^\s*(?:<\/?[a-z].*>|_?\[.*\]_?)\s*$/i
 
 /** What points to a list, what ends a sentence, and the units of a label without an end. */
@@ -135,7 +138,10 @@ function toldIn({ text, at }: Reply): Told[] {
   let block = ''
   let isItem = false
   let isAsked = false
+  let wasRule = false
   const end = (): void => {
+    // What follows an announcement in its paragraph explains it.
+    let isPlan = false
     for (const raw of isItem ? [cleanLine(block)] : sentencesOf(block)) {
       const sentence = raw.replace(LINK, '$1')
       const isLead =
@@ -143,9 +149,14 @@ function toldIn({ text, at }: Reply): Told[] {
       const isStep = ANNOUNCES.test(sentence) || WILL.test(sentence)
       if (!isItem) isAsked = isLead && (OFFERS.test(sentence) || REMAINS.test(sentence))
       if (isItem && isAsked) continue
+      if (POINTS.test(sentence)) {
+        told.push({ text: '', at, weight: 0, kind: 'lead' })
+        continue
+      }
       // Items need no full stop.
       const whole = isItem && !ENDS.test(sentence) ? `${sentence}.` : sentence
-      const weight = sentence.length > MAX_UNITS ? 0 : weightOf(whole)
+      const weight = isPlan && !COMPLETES.test(sentence) ? 0 : weightOf(whole)
+      isPlan ||= isStep
       told.push({
         text: sentence,
         at,
@@ -157,12 +168,15 @@ function toldIn({ text, at }: Reply): Told[] {
     isItem = false
   }
   for (const line of withoutFences(headOf(text, REPLY_UNITS)).split('\n')) {
-    const isMark = MARK.test(line)
-    if (isMark || HEADING.test(line) || isForeignLine(line)) {
+    const isRule = RULE.test(line)
+    // Between two rules are calls that a client left out.
+    const isMark = MARK.test(line) || (isRule && wasRule)
+    if (line.trim() === '') end()
+    else wasRule = isRule
+    if (isMark || isRule || HEADING.test(line) || isForeignLine(line)) {
       end()
-      if (HEADING.test(line)) told.push({ text: '', at, weight: 0, kind: 'lead' })
+      told.push({ text: '', at, weight: 0, kind: isMark ? 'step' : 'lead' })
       isAsked = REMAINS.test(cleanLine(line))
-      if (isMark) told.push({ text: '', at, weight: 0, kind: 'step' })
     } else if (ITEM.test(line) || (isItem && !/^\s/.test(line))) {
       end()
       isItem = ITEM.test(line)
@@ -182,7 +196,9 @@ function toldIn({ text, at }: Reply): Told[] {
 
 /** The statements of a reply, in order. */
 function statementsOf(reply: Reply): Statement[] {
-  return toldIn(reply).filter(({ weight, kind }) => weight > 0 && kind !== 'lead')
+  return toldIn(reply).filter(
+    ({ text, weight, kind }) => weight > 0 && kind !== 'lead' && text.length <= MAX_UNITS,
+  )
 }
 
 /** The sentences of requests and the statements and code of their replies, without those in the text `shown`, as candidates. */
@@ -226,8 +242,7 @@ const MIN_WEIGHT = 1.5
 const LONG = 40
 /** An outcome of fewer units is continued by what follows it. */
 const ENOUGH = 110
-/** The number of first statements of which the outcome is the one that says most, and of the last replies to an unfinished request. */
-const FIRST = 3
+/** The number of last replies to an unfinished request that are compared. */
 const MAX_STEPS = 4
 
 /**
@@ -241,39 +256,31 @@ export function outcomeOf(replies: readonly Reply[], max: number): string {
   if (report !== undefined && report.hasCalls !== true && report.told.at(-1)?.kind !== 'step') {
     const { told } = report
     for (let end = told.length; end >= 0; ) {
-      const begin = told.slice(0, end).findLastIndex(({ kind }) => kind === 'step')
+      const begin = told.slice(0, end).findLastIndex(({ kind, text }) => kind === 'step' && text === '')
       const outcome = passageOf(told.slice(begin + 1, end), max)
       if (outcome !== '') return outcome
       end = begin
     }
   }
-  const done = last
-    .slice(-MAX_STEPS)
-    .flatMap(({ told, hasCalls }) =>
-      told.filter(
-        (one) => one.kind === 'text' && isStating(one) && (hasCalls !== true || COMPLETES.test(one.text)),
-      ),
-    )
-  const most = Math.max(...done.map(({ weight }) => weight))
-  return shorten(done.findLast(({ weight }) => weight === most)?.text ?? '', max)
+  const done = last.slice(-MAX_STEPS).map(({ told, hasCalls }) => {
+    const completed = told.filter((one) => isStating(one) && (hasCalls !== true || COMPLETES.test(one.text)))
+    return { told, most: Math.max(0, ...completed.map(({ weight }) => weight)) }
+  })
+  const most = Math.max(...done.map((one) => one.most))
+  return most > 0 ? passageOf(done.findLast((one) => one.most === most)!.told, max) : ''
 }
 
 function isStating({ text, weight }: Statement): boolean {
   return weight >= MIN_WEIGHT || (weight > 0 && lengthOf(text) >= LONG)
 }
 
-/** The first statement, or the one after it that says more, and what follows until enough is said. What ends in a colon needs its list. */
+/** The first statement, and what follows until enough is said. What ends in a colon needs its list. */
 function passageOf(part: readonly Told[], max: number): string {
-  const stating = part.filter(isStating)
-  const items = stating.findIndex(({ kind }) => kind === 'item')
-  const [first = part.find(({ weight }) => weight > 0)] = stating
+  const first = part.find(isStating) ?? part.find(({ weight }) => weight > 0)
   if (first === undefined) return ''
-  const best = stating
-    .slice(0, items < 0 ? FIRST : Math.min(items, FIRST))
-    .reduce((most, one) => (one.weight > most.weight + 1 ? one : most), first)
   let passage = ''
   let lead: string | undefined
-  for (const { text, weight, kind } of part.slice(part.indexOf(best))) {
+  for (const { text, weight, kind } of part.slice(part.indexOf(first))) {
     if (lengthOf(passage) >= ENOUGH || kind === 'step') break
     if (kind === 'lead')
       lead = weight > 0 && text.length >= LONG && text.length < max / 2 ? text : (lead ?? '')
