@@ -150,7 +150,7 @@ function endsSentence(text: string, i: number): boolean {
     case 0x29: // )
     case 0x2a: // *
     case 0x201d: // ”
-      return isSpaceAt(text, i + 1) && isStop(text, i - 1)
+      return isSpaceAt(text, i + 1) && isStop(text, i - 1) && !/\p{Ll}/u.test(text[i + 2] ?? '')
     default:
       return false
   }

@@ -192,7 +192,9 @@ export function evolution({ conversation, previous, course, chosen, isPlain }: M
     const { text, outcome } = course.get(exchange)!
     const isSmall = request.reply === undefined && isSmallTalk(request.text)
     const rank = 830 - Math.min(250, 8 * (exchanges.length - 1 - i)) - (isSmall ? 150 : 0)
-    const more = (chosen?.get(exchange) ?? []).filter(({ text }) => !outcome.includes(text))
+    const more = (chosen?.get(exchange) ?? []).filter(
+      ({ text }) => !outcome.includes(text) && text !== `User: ${headOfCourse(request)}`,
+    )
     // Beside its statements, a few words of a request are enough where there is little room.
     const isSized = more.length > 0
     const isLeftOut = !isSized && ((isSmall && outcome === '') || quotedAbove.has(exchange))

@@ -41,7 +41,7 @@ const WILL = /(?:します|しましょう|みます|하겠습니다|할게요|�
 /** What was completed or is now so: perfect forms and words for states, in a few languages. */
 const COMPLETES = new RegExp(
   [
-    '\\b(?:\\w{3,20}ed|done|built|found|sent|made|written|ran|now|works?|pass(?:es)?|fails?|green|missing|caus(?:es?|ing)|means?|because)\\b',
+    '\\b(?:\\w{3,20}ed|done|built|found|sent|made|written|ran|complete|works?|pass(?:es)?|fails?|green|missing|caus(?:es?|ing)|means?|because)\\b',
     '\\b(?:ge\\w{3,20}(?:t|en)|wurden?|behoben|erledigt|fertig|läuft|fehlt|weil)\\b',
     '\\b\\w{3,20}(?:ado|ada|ados|adas|ido|ida)\\b|\\b(?:porque|listo|funciona|pronto)\\b|[éèû]e?s?\\b|\\b(?:parce que|fini|terminé)\\b',
     '已|完成|成功|修复|通过|因为|了[。，]|ました|済み|完了|ため|했습니다|되었습니다|완료|됐|때문',
@@ -146,7 +146,7 @@ function toldIn({ text, at }: Reply): Told[] {
       const sentence = raw.replace(LINK, '$1')
       const isLead =
         !isItem && (LEADS.test(sentence) || (!ENDS.test(sentence) && sentence.length < MAX_LABEL))
-      const isStep = ANNOUNCES.test(sentence) || WILL.test(sentence)
+      const isStep = (ANNOUNCES.test(sentence) || WILL.test(sentence)) && !OFFERS.test(sentence)
       if (!isItem) isAsked = isLead && (OFFERS.test(sentence) || REMAINS.test(sentence))
       if (isItem && isAsked) continue
       if (POINTS.test(sentence)) {
