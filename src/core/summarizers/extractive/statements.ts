@@ -242,6 +242,8 @@ const MIN_WEIGHT = 1.5
 const LONG = 40
 /** An outcome of fewer units is continued by what follows it. */
 const ENOUGH = 110
+/** An outcome of so many units is not continued by half a sentence. */
+const MIN_PASSAGE = 30
 /** The number of last replies to an unfinished request that are compared. */
 const MAX_STEPS = 4
 
@@ -289,15 +291,13 @@ function passageOf(part: readonly Told[], max: number): string {
       if (passage !== '' && (kind === 'item' ? !isLed : weight === 0 || (lead !== undefined && !isLed))) break
       const before = [passage, isLed ? lead : ''].filter((one) => one !== '').join(' ')
       const joined = before === '' ? text : `${before}${/[.!?。！？:：]$/.test(before) ? '' : ';'} ${text}`
-      if (joined.length > max && passage !== '' && max - before.length < MIN_REST) break
+      if (joined.length > max && passage.length >= MIN_PASSAGE) break
       passage = shorten(joined, max)
       lead = kind === 'item' ? '' : undefined
     }
   }
   return passage
 }
-/** The units of a shortened sentence that continues another one. */
-const MIN_REST = 80
 
 /** What the newest of a few replies states, oldest first: the statements at the end of the last one that has any, at most `max` units. */
 export function lastStated(
