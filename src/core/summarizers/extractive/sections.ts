@@ -18,7 +18,7 @@ import type { Topic } from './topics.ts'
  */
 
 /** The maximum units of the first request, of the newest one, of a request in the task's evolution and of its outcome. */
-const FIRST_REQUEST = 2_000
+const FIRST_REQUEST = 4_000
 const NEWEST_REQUEST = 800
 const REQUEST_LINE = 160
 const OUTCOME_LINE = 200

@@ -22,7 +22,7 @@ const MIN_UNITS = 14
 const MAX_UNITS = 320
 const MAX_NAMES = 3
 /** The maximum number of replies to one request that are searched for its outcome. */
-const MAX_REPLIES = 8
+const MAX_REPLIES = 4
 
 /** Words before an announcement: "Good, now let me …". */
 const LEAD = "(?:[\\p{L}’']{1,12}(?: [\\p{L}’']{1,12}){0,2}[,.!:;—–-]{1,2} ?)?"
@@ -43,14 +43,11 @@ const COMPLETES = new RegExp(
   [
     '\\b(?:\\w{3,20}ed|done|built|found|sent|made|written|ran|complete|works?|pass(?:es)?|fails?|green|missing|caus(?:es?|ing)|means?|because)\\b',
     '\\b(?:ge\\w{3,20}(?:t|en)|wurden?|behoben|erledigt|fertig|läuft|fehlt|weil)\\b',
-    '\\b\\w{3,20}(?:ado|ada|ados|adas|ido|ida)\\b|\\b(?:porque|listo|funciona|pronto)\\b|[éèû]e?s?\\b|\\b(?:parce que|fini|terminé)\\b',
-    '已|完成|成功|修复|通过|因为|了[。，]|ました|済み|完了|ため|했습니다|되었습니다|완료|됐|때문',
+    '\\b\\w{3,20}(?:[ai]d[oa]s?|[aiu]t[oa])\\b|\\b(?:porque|listo|funciona|pronto)\\b|[éèû]e?s?\\b|\\b(?:parce que|fini|terminé)\\b',
+    '[а-яё]{3,20}(?:ан|ен|ён|л)[аоы]?(?![а-яё])|готов[оа]?(?![а-яё])|已|完成|成功|修复|通过|因为|了[。，]|ました|済み|完了|ため|했습니다|되었습니다|완료|됐|때문',
   ].join('|'),
   'i',
 )
-/** A reason, which a decision keeps. */
-const REASON =
-  /\b(?:because|since|so that|due to|weil|damit|porque|ya que|parce que|puisque)\b|因为|由于|ので|ため|때문/i
 /** An offer or condition for later. */
 const OFFERS =
   /\b(?:if you|would you|do you want|want me to|feel free|let me know|shall i|should i|you can|could you|please|wenn (?:du|sie)|möchte(?:n|st)|si (?:tu|vous|usted|quieres)|se (?:você|quiser|vuoi))\b|如果您?你?|需要我|よろしければ|원하시면/i
@@ -64,7 +61,7 @@ const SYNTHETIC =
   /^(?:api error|no response requested|(?:request|operation) (?:was )?(?:interrupted|aborted|timed out)|there['’]s an issue with the selected model)/i
 
 /** The least share of letters in a sentence; data and code have more marks. */
-const MIN_LETTERS = 0.5
+const MIN_LETTERS = 0.4
 /** The weight of a sentence without a name, a number or a verb of completion. */
 const PLAIN = 0.5
 
@@ -89,12 +86,7 @@ function lengthOf(sentence: string): number {
 export function weightOf(sentence: string): number {
   if (
     lengthOf(sentence) < MIN_UNITS ||
-    /[?？]\W{0,3}$/.test(sentence) ||
-    /^\*\*[^*]{1,80}\*\*$|^\||\s\|\s.*\s\|| → /.test(sentence)
-  )
-    return 0
-  if (
-    /^[<{["'`]?[<{["]/.test(sentence) ||
+    /[?？]\W{0,3}$|^\*\*[^*]{1,80}\*\*$|^\||\s\|\s.*\s\|/.test(sentence) ||
     (sentence.match(/\p{L}/gu)?.length ?? 0) < MIN_LETTERS * sentence.length
   )
     return 0
@@ -106,12 +98,10 @@ export function weightOf(sentence: string): number {
   eachName(sentence, () => names++)
   if (names === 0 && /[!！]\*{0,2}$/.test(sentence)) return 0
   let weight = PLAIN + Math.min(MAX_NAMES, names)
-  if (/[`"“«「]|\d/.test(sentence)) weight += 0.5
   if (COMPLETES.test(sentence)) weight += 1.5
-  if (REASON.test(sentence)) weight += 1
   if (OFFERS.test(sentence) || POINTS.test(sentence)) weight -= 2
-  // A sentence that begins in its middle, and a line without an end: a heading or a fragment.
-  if (/^[a-z]/.test(sentence) || !/[.!。！)`*"”~～:：]$/.test(sentence)) weight -= 1
+  // A line without an end: a heading or a fragment.
+  if (!ENDS.test(sentence) && !LEADS.test(sentence)) weight -= 1
   return Math.max(0, weight)
 }
 
@@ -244,14 +234,12 @@ const LONG = 40
 const ENOUGH = 110
 /** An outcome of so many units is not continued by half a sentence. */
 const MIN_PASSAGE = 30
-/** The number of last replies to an unfinished request that are compared. */
-const MAX_STEPS = 4
 
 /**
  * What came of a request. A reply without calls that ends with no announcement reports it, behind the last step in it. Without a report,
  * it is what the last replies say most about that was completed or found.
  */
-export const _told = toldIn
+
 export function outcomeOf(replies: readonly Reply[], max: number): string {
   const last = replies.slice(-MAX_REPLIES).map((reply) => ({ ...reply, told: toldIn(reply) }))
   const report = last.findLast(({ told }) => told.some(({ weight }) => weight > 0))
@@ -264,7 +252,7 @@ export function outcomeOf(replies: readonly Reply[], max: number): string {
       end = begin
     }
   }
-  const done = last.slice(-MAX_STEPS).map(({ told, hasCalls }) => {
+  const done = last.map(({ told, hasCalls }) => {
     const completed = told.filter((one) => isStating(one) && (hasCalls !== true || COMPLETES.test(one.text)))
     return { told, most: Math.max(0, ...completed.map(({ weight }) => weight)) }
   })
