@@ -233,7 +233,7 @@ const LONG = 40
 /** An outcome of fewer units is continued by what follows it. */
 const ENOUGH = 110
 /** An outcome of so many units is not continued by half a sentence. */
-const MIN_PASSAGE = 30
+const MIN_PASSAGE = 80
 
 /**
  * What came of a request. A reply without calls that ends with no announcement reports it, behind the last step in it. Without a report,
