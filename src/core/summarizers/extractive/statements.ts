@@ -100,8 +100,8 @@ export function weightOf(sentence: string): number {
   let weight = PLAIN + Math.min(MAX_NAMES, names)
   if (COMPLETES.test(sentence)) weight += 1.5
   if (OFFERS.test(sentence) || POINTS.test(sentence)) weight -= 2
-  // A line without an end: a heading or a fragment.
-  if (!ENDS.test(sentence) && !LEADS.test(sentence)) weight -= 1
+  // A sentence that begins in its middle, and a line without an end: a heading or a fragment.
+  if (/^[a-z]/.test(sentence) || (!ENDS.test(sentence) && !LEADS.test(sentence))) weight -= 1
   return Math.max(0, weight)
 }
 
@@ -239,17 +239,17 @@ const MIN_PASSAGE = 80
  * What came of a request. A reply without calls that ends with no announcement reports it, behind the last step in it. Without a report,
  * it is what the last replies say most about that was completed or found.
  */
-
 export function outcomeOf(replies: readonly Reply[], max: number): string {
   const last = replies.slice(-MAX_REPLIES).map((reply) => ({ ...reply, told: toldIn(reply) }))
   const report = last.findLast(({ told }) => told.some(({ weight }) => weight > 0))
   if (report !== undefined && report.hasCalls !== true && report.told.at(-1)?.kind !== 'step') {
     const { told } = report
-    for (let end = told.length; end >= 0; ) {
-      const begin = told.slice(0, end).findLastIndex(({ kind, text }) => kind === 'step' && text === '')
-      const outcome = passageOf(told.slice(begin + 1, end), max)
+    let end = told.length
+    for (let i = end - 1; i >= -1; i--) {
+      if (i >= 0 && (told[i]!.kind !== 'step' || told[i]!.text !== '')) continue
+      const outcome = passageOf(told.slice(i + 1, end), max)
       if (outcome !== '') return outcome
-      end = begin
+      end = i
     }
   }
   const done = last.map(({ told, hasCalls }) => {
@@ -272,9 +272,12 @@ function passageOf(part: readonly Told[], max: number): string {
   let lead: string | undefined
   for (const { text, weight, kind } of part.slice(part.indexOf(first))) {
     if (lengthOf(passage) >= ENOUGH || kind === 'step') break
-    if (kind === 'lead')
-      lead = weight > 0 && text.length >= LONG && text.length < max / 2 ? text : (lead ?? '')
-    else if (!passage.includes(text) && !LEADS.test(text)) {
+    if (kind === 'lead') {
+      const isTold = weight > 0 && text.length >= LONG
+      if (isTold && passage === '' && text.length >= max / 2) passage = shorten(text, max)
+      else if (isTold && text.length < max / 2) lead = text
+      lead ??= ''
+    } else if (!passage.includes(text) && !LEADS.test(text)) {
       const isLed = lead !== undefined && (kind === 'item' || lead === '')
       if (passage !== '' && (kind === 'item' ? !isLed : weight === 0 || (lead !== undefined && !isLed))) break
       const before = [passage, isLed ? lead : ''].filter((one) => one !== '').join(' ')
