@@ -192,17 +192,15 @@ export function evolution({ conversation, previous, course, chosen, isPlain }: M
     const { text, outcome } = course.get(exchange)!
     const isSmall = request.reply === undefined && isSmallTalk(request.text)
     const rank = 830 - Math.min(250, 8 * (exchanges.length - 1 - i)) - (isSmall ? 150 : 0)
-    const head = headOfCourse(request)
-    const added = chosen?.get(exchange) ?? []
-    const more = added.filter(({ text }) => !outcome.includes(text) && text !== `User: ${head}`)
+    const more = (chosen?.get(exchange) ?? []).filter(({ text }) => !outcome.includes(text))
     // Beside its statements, a few words of a request are enough where there is little room.
-    const isSized = added.length > 0
+    const isSized = more.length > 0
     const isLeftOut = !isSized && ((isSmall && outcome === '') || quotedAbove.has(exchange))
     return [
       ...(isLeftOut
         ? []
         : isSized && !isPlain?.(text)
-          ? [{ text: head, rank, isSized }]
+          ? [{ text: headOfCourse(request), rank, isSized }]
           : [{ text, rank, cut: true, isSized }]),
       ...more.map(({ text }) => ({ text: `→ ${text}`, rank, isSized })),
       ...commits.map((subject) => ({ text: `Commit: ${subject}`, rank: rank - 20, cut: true })),
