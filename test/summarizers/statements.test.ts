@@ -56,7 +56,7 @@ describe('the outcome of a request', () => {
     const done =
       'The gate of the garden is now split into two parts:\n- `Left` opens inwards\n- `Right` opens outwards'
     expect(outcomeOf([reply(`${done}\n\nRemaining:\n- paint both`)], 200)).toBe(
-      'The gate of the garden is now split into two parts: `Left` opens inwards; `Right` opens outwards',
+      'The gate of the garden is now split into two parts: `Left` opens inwards',
     )
     expect(outcomeOf([reply('Could you please tell me:\n- the color of the gate\n- the date')], 200)).toBe('')
   })

@@ -231,9 +231,9 @@ function fencesOf(text: string): string {
 const MIN_WEIGHT = 1.5
 const LONG = 40
 /** An outcome of fewer units is continued by what follows it. */
-const ENOUGH = 110
+const ENOUGH = 70
 /** An outcome of so many units is not continued by half a sentence. */
-const MIN_PASSAGE = 80
+const MIN_PASSAGE = 70
 
 /**
  * What came of a request. A reply without calls that ends with no announcement reports it, behind the last step in it. Without a report,
