@@ -102,9 +102,10 @@ describe('the sections of a small session', () => {
 
 it('a request that is too long is shortened, with the beginning of its code', () => {
   const code = ['```python', 'def total_cents(net):', '    return round(net * 1.19)', '```'].join('\n')
-  const request = `Totals are wrong by a cent. ${'Please look at each of them. '.repeat(150)}\n${code}`
-  const text = summarize([user(request), assistant('I will look at the totals of March first.')])
-  expect(text).toMatch(/^- First request: "Totals are wrong by a cent\. .{500,2000}… ```def total_cents/m)
+  const request = `Totals are wrong by a cent. ${'Please look at each of them. '.repeat(200)}\n${code}`
+  const reply = 'I will look at the totals of March first. '.repeat(200)
+  const text = summarize([user(request), assistant(reply)])
+  expect(text).toMatch(/^- First request: "Totals are wrong by a cent\. .{500,4000}… ```def total_cents/m)
   expect(text).toContain('```def total_cents(net): return round(net * 1.19)```"')
 })
 

@@ -55,7 +55,7 @@ it('of several agents the last statement of each is told', () => {
     summarize([
       user('Which season pass is cheaper?'),
       named('Planner', assistant('The searcher has to find both prices.')),
-      named('Searcher', assistant(`The gold pass costs 130 dollars. ${FILLER}`)),
+      named('Searcher', assistant(`The gold pass costs 130 dollars.\n\nShall I go on? ${FILLER}`)),
       named('Planner', assistant('The pass is cheaper by 60 dollars.')),
     ]),
   )

@@ -1,7 +1,10 @@
 import { describe, expect, it } from 'vitest'
+import { CallReader } from '../../src/core/summarizers/calls.ts'
 import { chooseLines } from '../../src/core/summarizers/extractive/lines.ts'
 import { lastStated, outcomeOf, weightOf } from '../../src/core/summarizers/extractive/statements.ts'
-import { assistant, did, sectionsOf, summarize, user } from './support.ts'
+import { ExtractiveReader } from '../../src/core/summarizers/extractive.ts'
+import { SUMMARY_SECTIONS } from '../../src/core/summarizers/summarizer.ts'
+import { assistant, did, type Row, sectionsOf, summarize, user } from './support.ts'
 
 describe('nothing is stated by', () => {
   it.each([
@@ -12,7 +15,7 @@ describe('nothing is stated by', () => {
     ['praise', 'Perfect!'],
     ['knowing enough to begin', 'Now I have a complete picture of the code.'],
     ['a question', 'Shall I remove src/parse.ts too?'],
-    ['an introduction', 'These are the three files that changed:'],
+    ['an exclamation', '¡Todo está listo ahora!'],
     ['a heading', '**Files changed**'],
     ['a row of a table', '| src/parse.ts | 12 lines | changed |'],
     ['markup', '<details><summary>Tool use: read_file of src/parse.ts</summary>'],
@@ -44,9 +47,27 @@ describe('the outcome of a request', () => {
     expect(outcomeOf(replies, 200)).toBe('All 12 tests of src/parse.ts pass now.')
   })
 
-  it('is in the paragraphs of a report before it is in its lists', () => {
-    const text = '## Summary\n\n- `src/a.ts` was changed\n- `src/b.ts` was changed\n\nBoth builds are green.'
-    expect(outcomeOf([reply(text)], 200)).toBe('Both builds are green.')
+  it('goes on where its first sentence says little, and ends before what was not completed', () => {
+    const text = 'Found the root cause. The hinge in src/hinge.ts has no oil.\n\nShall I oil it?'
+    expect(outcomeOf([reply(text)], 200)).toBe('Found the root cause. The hinge in src/hinge.ts has no oil.')
+  })
+
+  it('has the list under its colon, not the list of open work or of what is asked for', () => {
+    const done =
+      'The gate of the garden is now split into two parts:\n- `Left` opens inwards\n- `Right` opens outwards'
+    expect(outcomeOf([reply(`${done}\n\nRemaining:\n- paint both`)], 200)).toBe(
+      'The gate of the garden is now split into two parts: `Left` opens inwards',
+    )
+    expect(outcomeOf([reply('Could you please tell me:\n- the color of the gate\n- the date')], 200)).toBe('')
+  })
+
+  it('in a reply with calls is only what was completed or found; a report behind the marks of tools is the last part', () => {
+    const step = { ...reply('Mirando la puerta de src/gate.ts.'), hasCalls: true }
+    expect(
+      outcomeOf([{ ...reply('The lock was repaired in src/lock.ts.'), hasCalls: true }, step], 200),
+    ).toBe('The lock was repaired in src/lock.ts.')
+    const whole = 'La puerta no abre.\n\n_[tools: Bash]_\n\nLa puerta de src/gate.ts abre otra vez.'
+    expect(outcomeOf([reply(whole)], 200)).toBe('La puerta de src/gate.ts abre otra vez.')
   })
 
   it('is nothing when only steps were announced', () => {
@@ -105,4 +126,36 @@ it('lines are chosen by their new names for their length, none twice, and at mos
   // A name of eight units and its separator take ten, and the line of twenty with its marks 25.
   expect(choose(1_000, 29)).toEqual(['nameOf_a', 'nameOf_b', 'alphaBeta gammaDelta'])
   expect(choose(39, 1_000)).toEqual(['nameOf_a', 'nameOf_b', 'nameOf_c'])
+})
+
+it('lines of one form in three replies, which a client prints, and its echo of a reply are not told', () => {
+  const printed = (count: number) => `Tokens: ${count}k sent, 699 received.`
+  const answer = 'I will check all the hinges of the gate before I oil them, one after another.'
+  const text = summarize([
+    user('Repair the gate of the garden.'),
+    assistant(`The hinge was oiled.\n\n${printed(39)}`),
+    user('Now the lock.'),
+    assistant(`The lock was replaced.\n\n${printed(41)}`),
+    user('Now the fence.'),
+    assistant(`${answer}\n\nThe fence was painted.\n\n${printed(7)}`),
+    user(answer),
+    assistant('The hinges were checked.'),
+  ])
+  expect(text).not.toContain('received')
+  expect(text).not.toContain(answer)
+})
+
+it('a task that the kept messages show as done is no current work', () => {
+  const todo = (id: string, status: string) =>
+    did(id, 'todo_update', { id: '7', content: 'Oil the hinge', status }, 'ok')
+  const written = (...after: Row[]) => {
+    const reader = new ExtractiveReader()
+    const calls = new CallReader()
+    for (const row of [user('Repair the gate.'), ...todo('a', 'in_progress')]) reader.add(row, calls.add(row))
+    for (const row of after) reader.follow(row, calls.add(row))
+    const request = { sessionId: 's', sections: SUMMARY_SECTIONS, maxTokens: 4_000 }
+    return reader.answer({ ...request, files: { read: [], modified: [] } }).text
+  }
+  expect(written()).toContain('In progress: Oil the hinge')
+  expect(written(...todo('b', 'completed'))).not.toContain('In progress')
 })

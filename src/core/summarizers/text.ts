@@ -48,11 +48,20 @@ export function firstLine(text: string, max: number): string {
 /** The beginning and the end of a long text with a gap line between them, cut at line breaks near by; a short one as it is. */
 export function ends(text: string, first: number, last: number): string {
   if (text.length <= first + last + 3) return text
-  const head = headOf(text, first)
-  const tail = tailOf(text, last)
+  let head = headOf(text, first)
+  let tail = tailOf(text, last)
   const end = head.lastIndexOf('\n')
   const start = tail.indexOf('\n')
-  return `${end > first / 2 ? head.slice(0, end) : head}\n\n${start >= 0 && start < last / 2 ? tail.slice(start + 1) : tail}`
+  if (end > first / 2) head = head.slice(0, end)
+  if (start >= 0 && start < last / 2) tail = tail.slice(start + 1)
+  // A fence that is open at a cut ends there, or goes on.
+  if (isOpen(head)) head += '\n```'
+  if (isOpen(text.slice(0, -tail.length))) tail = `\`\`\`\n${tail}`
+  return `${head}\n\n${tail}`
+}
+
+function isOpen(text: string): boolean {
+  return text.split('```').length % 2 === 0
 }
 
 /** A text without its fenced code blocks. An unclosed fence ends with the text. */
@@ -141,7 +150,7 @@ function endsSentence(text: string, i: number): boolean {
     case 0x29: // )
     case 0x2a: // *
     case 0x201d: // ”
-      return isSpaceAt(text, i + 1) && isStop(text, i - 1)
+      return isSpaceAt(text, i + 1) && isStop(text, i - 1) && !/\p{Ll}/u.test(text[i + 2] ?? '')
     default:
       return false
   }

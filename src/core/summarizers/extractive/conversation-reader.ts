@@ -5,7 +5,7 @@ import type { Outcome } from '../../messages/outcome.ts'
 import { TEST_COMMAND } from '../../messages/outcome-wordings.ts'
 import { type Answer, approvalReason } from '../../messages/user-answers.ts'
 import { type Call, type CallsRead, outputHead, questionOf } from '../calls.ts'
-import { ends, oneLine, shorten, shortenPath } from '../text.ts'
+import { ends, oneLine, shorten, shortenPath, withoutFences } from '../text.ts'
 import { Artifacts } from './artifacts.ts'
 import { CheckBoxes } from './boxes.ts'
 import { type Conversation, type Exchange, type Failure, REFUSED, type Utterance } from './conversation.ts'
@@ -76,7 +76,7 @@ export class ConversationReader {
     const at = this.#at++
     if (message.role === 'assistant') this.#given = undefined
     const text = message.role === 'system' || message.role === 'tool' ? '' : textsOf(message).join('\n')
-    if (text.trim() !== '') this.#addText(message, text, at, position)
+    if (text.trim() !== '') this.#addText(message, text, at, position, made.length > 0)
     if (message.role === 'tool')
       for (const part of partsOf(message)) {
         const reason = approvalReason(part)
@@ -107,6 +107,7 @@ export class ConversationReader {
     text: string,
     at: number,
     position: number | undefined,
+    hasCalls: boolean,
   ): void {
     const { kind, role } = message
     const speaker = speakerOf(message)
@@ -114,7 +115,7 @@ export class ConversationReader {
     if (kind === 'summary') this.#summaries.push(text)
     else if (role === 'assistant') {
       const shown = endsOf(text, ASSISTANT_ENDS)
-      this.#texts.push({ by: 'assistant', speaker, text: shown, at, own: shown })
+      this.#texts.push({ by: 'assistant', speaker, text: shown, at, own: shown, hasCalls })
       this.#boxes.add(shown, { by: 'assistant' })
       this.#names.add(text, 'assistant', at, this.#artifacts.ofText(at))
       this.#artifacts.cite(text)
@@ -202,10 +203,12 @@ export class ConversationReader {
   /** Returns the conversation. Call it after the last message. */
   conversation(): Conversation {
     const isGroup = isGroupTalk(this.#texts, this.#lastCallAt >= 0)
-    const texts = withSpeakers(this.#texts, isGroup)
+    const texts = withSpeakers(withoutEchoes(this.#texts), isGroup)
     // Beside an assistant without a name, others are agents and consoles that work for it.
     const isLed = texts.some(({ by, speaker }) => by === 'assistant' && speaker === undefined)
-    const replies = texts.filter(({ by, speaker }) => by === 'assistant' && !(isLed && speaker !== undefined))
+    const replies = withoutPrinted(
+      texts.filter(({ by, speaker }) => by === 'assistant' && !(isLed && speaker !== undefined)),
+    )
     const [directory] = [...this.#directories].reduce<readonly [string | undefined, number]>(
       (most, one) => (one[1] > most[1] ? one : most),
       [undefined, 0],
@@ -276,6 +279,44 @@ function suppliesWhatLacked({ line, command }: Failure, call: Call, gist: string
   if (named === undefined || command === undefined || isInspection(call)) return false
   const at = gist.indexOf(named)
   return at >= 0 && !/[\w/-]/.test((gist[at - 1] ?? '') + (gist[at + named.length] ?? ''))
+}
+
+/** The least units of a text that is an echo, and the number of replies with a line that a client prints. */
+const MIN_ECHO = 60
+const MIN_PRINTED = 3
+/** Three words at the beginning of a line. */
+const PRINTED = /^[\p{L}[(_](?:\S* ){2}/u
+
+/** The texts without those of the user that only begin as what the assistant says before or after: a client repeats it. */
+function withoutEchoes(texts: readonly Utterance[]): readonly Utterance[] {
+  return texts.filter(({ by, text }, i) => {
+    const beginning = headOf(oneLine(text), 400)
+    const isEcho = (one: Utterance | undefined): boolean =>
+      one?.by === 'assistant' && oneLine(one.text).startsWith(beginning)
+    return by !== 'user' || beginning.length < MIN_ECHO || !(isEcho(texts[i - 1]) || isEcho(texts[i + 1]))
+  })
+}
+
+/** Replies without the sentences on lines of their own that stand in several, apart from their numbers, and are none of them as a whole. */
+function withoutPrinted(replies: readonly Utterance[]): readonly Utterance[] {
+  const formOf = (line: string): string =>
+    headOf(line, 200)
+      .replaceAll(/\d[\d.,]*/g, '0')
+      .trimEnd()
+  const counts = new Map<string, number>()
+  for (const { text } of replies) {
+    const forms = new Set(withoutFences(text).split('\n').map(formOf))
+    forms.delete('')
+    const isOnly = forms.size === 1
+    for (const form of forms)
+      if (PRINTED.test(form))
+        counts.set(form, isOnly ? Number.NEGATIVE_INFINITY : (counts.get(form) ?? 0) + 1)
+  }
+  return replies.map((reply) => {
+    const lines = reply.text.split('\n')
+    const own = lines.filter((line) => (counts.get(formOf(line)) ?? 0) < MIN_PRINTED)
+    return own.length < lines.length ? { ...reply, text: own.join('\n') } : reply
+  })
 }
 
 /** The ends of a long text, without the text between them in memory. */

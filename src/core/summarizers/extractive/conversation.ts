@@ -12,6 +12,8 @@ export type Utterance = {
   readonly position?: number | undefined
   /** A user's text without quoted, pasted or forwarded text; an assistant's whole text. */
   readonly own: string
+  /** Of the assistant: whether the same message calls tools. */
+  readonly hasCalls?: boolean
   /** Of what a user answered through a tool: to which call. */
   readonly reply?: string
 }

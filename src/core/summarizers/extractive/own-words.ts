@@ -34,7 +34,7 @@ const FOREIGN_LINE = new RegExp(
     '\\[(?:TRACE|DEBUG|INFO|WARN|WARNING|ERROR|FATAL)[\\]: ]',
     '(?:DEBUG|INFO|ERROR|FATAL): ',
     '(?:DEBUG|INFO|WARN|WARNING|ERROR|FATAL)(?: {2,}|\\t|:\\w{1,60}:)',
-    '(?:\\||//|/\\*|\\*/|\\$ |@@ |\\+[-+#/*\\w{}<]|diff --git |\\d{2,6}[:│] |[\\w./-]{1,200}:\\d{1,6}:\\d{1,6}: |.{0,300}(?:[│┃║╭╰├]|\\[map\\[|":["{[]))',
+    '(?:\\||//|/\\*|\\*/|\\$ |@@ |\\+[-+#/*\\w{}<]|diff --git |\\d{2,6}[:│] |[\\w./-]{1,200}:\\d{1,6}:(?:\\d{1,6}:)? |.{0,300}(?:[│┃║╭╰├]|\\[map\\[|":["{[]))',
     '(?:[-*] )?\\[(?:web|search|page|site|url|tool|result|doc|document|mail|system|log|file|source)\\b[^\\]\\n]{0,200}\\](?!\\()',
   ]
     .map((head) => `^\\s{0,12}${head}`)
@@ -55,7 +55,11 @@ export function ownWords(text: string): string {
     .replaceAll(QUOTES, '')
   const mail = bare.search(FORWARDED)
   const lines = (mail < 0 ? bare : bare.slice(0, mail)).split('\n')
-  return lines.filter((line) => !FOREIGN_LINE.test(line.slice(0, 400))).join('\n')
+  return lines.filter((line) => !isForeignLine(line)).join('\n')
+}
+
+export function isForeignLine(line: string): boolean {
+  return FOREIGN_LINE.test(line.slice(0, 400))
 }
 
 /** Whether the tag at a place begins or ends its line. */

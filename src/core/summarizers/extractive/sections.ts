@@ -18,7 +18,7 @@ import type { Topic } from './topics.ts'
  */
 
 /** The maximum units of the first request, of the newest one, of a request in the task's evolution and of its outcome. */
-const FIRST_REQUEST = 2_000
+const FIRST_REQUEST = 4_000
 const NEWEST_REQUEST = 800
 const REQUEST_LINE = 160
 const OUTCOME_LINE = 200
@@ -59,7 +59,7 @@ export function bulletsByTopic(material: Material): ReadonlyMap<Topic, readonly 
     ['problems', problems(material)],
     ['pending', pending(material)],
     ['evolution', evolution(material)],
-    ['current', isSilent ? older(carried(previous, 'current'), 900) : current(conversation)],
+    ['current', isSilent ? older(carried(previous, 'current'), 900) : current(material)],
     ['next', isSilent ? older(carried(previous, 'next'), 950) : next(material)],
     ['required', required(previous, conversation.artifacts)],
     ['rules', ruleBullets(rules.inForce)],
@@ -144,12 +144,7 @@ const CARRIED = ' (earlier)'
 function pending(material: Material): Bullet[] {
   const { conversation, after, previous } = material
   const { open, done } = tasksIn(conversation)
-  const later = tasksIn(after)
-  const isOpen = (text: string): boolean => {
-    const id = taskId(text)
-    const isDone = id !== undefined && [conversation, after].some(({ todoById }) => todoById.get(id)?.isDone)
-    return !isDone && !later.done.has(taskKey(text)) && !isCommitted(text, after.commits)
-  }
+  const isOpen = openUntilNow(material)
   const isOfTool = new Set(conversation.todo.map(({ text }) => taskKey(text)))
   const known = new Set([...done, ...open.map(({ text }) => taskKey(text))])
   // An earlier open task is kept and marked, unless it is done or listed again.
@@ -166,6 +161,15 @@ function pending(material: Material): Bullet[] {
       return { text: text.endsWith(CARRIED) ? text : text + CARRIED, rank: 720 - 8 * i, cut: true }
     }),
   ]
+}
+
+/** Whether neither the covered messages nor those after them show that a task is done. */
+function openUntilNow({ conversation, after }: Material): (text: string, id?: string) => boolean {
+  const { done } = tasksIn(after)
+  return (text, id = taskId(text)) => {
+    const isDone = id !== undefined && [conversation, after].some(({ todoById }) => todoById.get(id)?.isDone)
+    return !isDone && !done.has(taskKey(text)) && !isCommitted(text, after.commits)
+  }
 }
 
 /** The last request, when neither the covered messages nor those after them answer it. */
@@ -186,7 +190,7 @@ export function evolution({ conversation, previous, course, lines, isPlain }: Ma
     const { request, commits } = exchange
     const isSmall = request.reply === undefined && isSmallTalk(request.text)
     const rank = 830 - Math.min(250, 8 * (course.size - 1 - i)) - (isSmall ? 150 : 0)
-    const more = (lines?.get(exchange) ?? []).filter(({ text }) => text !== outcome)
+    const more = (lines?.get(exchange) ?? []).filter(({ text }) => !outcome.includes(text))
     const isSized = more.length > 0
     const isLeftOut = !isSized && ((isSmall && outcome === '') || quotedAbove.has(exchange))
     // Beside what is quoted of it, a few words of a request are enough where there is little room.
@@ -228,8 +232,12 @@ function courseLine({ request, replies }: Exchange): CourseLine {
 const CURRENT_MESSAGES = 10
 
 /** The state at the end of the covered messages: the task in progress, what was stated last, and what was done since. */
-function current({ replies, todo, count, latest }: Conversation): Bullet[] {
-  const active = todo.filter(({ isActive }) => isActive).map(({ text }) => `In progress: ${text}`)
+function current(material: Material): Bullet[] {
+  const { replies, todo, count, latest } = material.conversation
+  const isOpen = openUntilNow(material)
+  const active = (material.after.isTodoWhole ? [] : todo)
+    .filter(({ isActive, text, id }) => isActive && isOpen(text, id))
+    .map(({ text }) => `In progress: ${text}`)
   const stated = lastStated(replies, REPLY_UNITS)
   const isCurrent = stated !== undefined && count - stated.at <= CURRENT_MESSAGES
   const done = latest(isCurrent ? stated.at : -1)

@@ -1,10 +1,10 @@
 import { headOf } from '../../messages/characters.ts'
-import { sentencesOf, shorten, withoutFences } from '../text.ts'
+import { sentencesOf, withoutFences } from '../text.ts'
 import type { Exchange, Utterance } from './conversation.ts'
 import type { Bullet } from './fit.ts'
 import { informative, isSmallTalk } from './requests.ts'
 import type { CourseLine } from './sections.ts'
-import { weightOf } from './statements.ts'
+import { outcomeOf } from './statements.ts'
 
 /*
  * The course of a talk of several speakers: of people, a line for each topic; of agents, a line for each of them.
@@ -45,7 +45,10 @@ export function threadCourse(texts: readonly Utterance[]): ReadonlyMap<Exchange,
     const answers = said.filter(({ speaker, at }) => speaker !== asker && at > opening.at)
     const [answer] = answers.toSorted((a, b) => worth(b.text, b.isDirect) - worth(a.text, a.isDirect))
     const told = `${asker}: "${informative(opening.text, QUESTION)}"`
-    const outcome = answer === undefined ? '' : `${answer.speaker}: "${informative(answer.text, ANSWER)}"`
+    const settled = answer === undefined ? '' : outcomeOf([answer], ANSWER)
+    const isShort = answer !== undefined && answer.text.length <= ANSWER
+    const answered = isShort && settled !== '' ? informative(answer.text, ANSWER) : settled
+    const outcome = answered === '' ? '' : `${answer!.speaker}: "${answered}"`
     const utterance = ({ speaker, text, at }: Said): Utterance => ({
       by: 'assistant',
       speaker,
@@ -123,14 +126,15 @@ const FIELD = /^\s{0,40}"[\w-]{1,60}":\s{0,4}"?/gm
 export function agents(replies: readonly Utterance[]): Bullet[] {
   const saidBy = new Map<string, string>()
   const last = new Map<string, string>()
-  for (const { speaker, text } of replies.slice(-MAX_READ)) {
+  for (const { speaker, text, at } of replies.slice(-MAX_READ)) {
     if (speaker === undefined) continue
     const sentences = sentencesOf(withoutFences(headOf(text, 1_500).replaceAll(FIELD, '')))
     for (const one of sentences) saidBy.set(one, saidBy.get(one) ?? speaker)
-    const said = sentences.find((one) => one.length >= 20 && weightOf(one) > 0 && saidBy.get(one) === speaker)
-    if (said === undefined) continue
+    const own = sentences.filter((one) => saidBy.get(one) === speaker).join('\n')
+    const said = outcomeOf([{ text: own, at }], ANSWER)
+    if (said === '') continue
     last.delete(speaker)
-    last.set(speaker, shorten(said, ANSWER))
+    last.set(speaker, said)
   }
   return [...last].slice(-MAX_AGENTS).map(([speaker, text], i) => ({
     text: `${speaker}: "${text}"`,

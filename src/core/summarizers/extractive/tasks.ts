@@ -60,7 +60,8 @@ export function taskId(line: string): string | undefined {
   return /^#(\w{1,60}) /.exec(line)?.[1]
 }
 
-const ANNOUNCES =
+/** A line above open work. */
+export const REMAINS =
   /^\W{0,4}(?:what['’]s |still )?(?:remaining|left|pending|outstanding|to ?-?do|open|not (?:yet )?done|next)\b[^\n]{0,60}$/i
 const ITEM = /^\s*(?:[-*+•]|\d{1,3}[.)])\s+\S/
 const CHECKED = /^\s*[-*+] \[[xX]\]|✅/
@@ -72,7 +73,7 @@ function remainingList(replies: Conversation['replies']): { readonly text: strin
       .split('\n')
       .filter((line) => line.trim() !== '')
     const at = lines.findLastIndex(
-      (line, i) => ANNOUNCES.test(line) && !ITEM.test(line) && ITEM.test(lines[i + 1] ?? ''),
+      (line, i) => REMAINS.test(line) && !ITEM.test(line) && ITEM.test(lines[i + 1] ?? ''),
     )
     if (at < 0) continue
     const end = lines.findIndex((line, i) => i > at && !ITEM.test(line))
