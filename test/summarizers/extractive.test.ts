@@ -862,7 +862,7 @@ describe('files', () => {
     const diff =
       '--- a/lib/text.ts\n+++ b/lib/text.ts\n@@ -1 +1 @@\n-const oldLimitOfText = 80\n+const newLimitOfText = 140'
     const text = summarize([
-      user(`please write it ${FILLER}`),
+      user(`please write it ${FILLER} ${FILLER} ${FILLER}`),
       assistant(
         `Here it is.\n\n**app/(shop)/[...slug]/page.tsx**\n\n\`\`\`ts\n${code}\n\`\`\`\n\n\`\`\`diff\n${diff}\n\`\`\``,
       ),

@@ -23,6 +23,8 @@ const TEXT_SHARE = 0.33
 const MIN_TEXT = 96
 const MAX_TEXT_SHARE = 0.8
 
+/** How much the line of a request states with its outcome, besides its names. */
+const OUTCOME_WEIGHT = 5
 /** The largest share of a summary for lists of names. */
 const LISTS_SHARE = 0.2
 
@@ -181,7 +183,11 @@ export class ExtractiveReader {
       if (line?.form === 'asked' || isPlain(course.get(holder)!.text)) return 0
       return headOfCourse(holder.request).length + LINE_UNITS
     }
+    const withOutcome = [...course].filter(([, { text, outcome }]) => outcome !== '' && !isPlain(text))
     const candidates: Candidate<Holder>[] = [
+      ...withOutcome.map(([owner, { text }]): Candidate<Holder> => {
+        return { owner, text, at: 0, weight: OUTCOME_WEIGHT, form: 'head' }
+      }),
       ...statementsIn(course.keys(), conversation.lastCallAt >= 0, plain.text),
       ...artifacts.candidates(isShort, byMessage(course.keys()), conversation.count),
     ]

@@ -194,13 +194,13 @@ export function evolution({ conversation, previous, course, lines, isPlain }: Ma
     const isSized = more.length > 0
     const isLeftOut = !isSized && ((isSmall && outcome === '') || quotedAbove.has(exchange))
     // Beside what is quoted of it, a few words of a request are enough where there is little room.
-    const isShown = !isSized || isPlain?.(text)
+    const isShown = !isSized || isPlain?.(text) || more.some(({ form }) => form === 'head')
     const asked = isShown ? [] : more.filter(({ form }) => form === 'asked')
     const shown = asked.map(({ text }) => text).join(' … ') || (isShown ? text : headOfCourse(request))
     return [
       ...(isLeftOut ? [] : [{ text: withNames(shown, more), rank, cut: true, isSized }]),
       ...more
-        .filter((line) => line.form !== 'name' && !asked.includes(line))
+        .filter((line) => line.form !== 'name' && line.form !== 'head' && !asked.includes(line))
         .map(({ text, form }) => ({ text: form === 'asked' ? text : `→ ${text}`, rank, isSized })),
       ...commits.map((subject) => ({ text: `Commit: ${subject}`, rank: rank - 20, cut: true })),
     ]
