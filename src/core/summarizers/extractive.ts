@@ -17,14 +17,15 @@ import { type Topic, topicsOf } from './extractive/topics.ts'
 import { SUMMARY_SECTIONS, type Summarizer, type SummaryAnswer, type SummaryRequest } from './summarizer.ts'
 import { oneLine, shorten, unitsWithin } from './text.ts'
 
-/** The share of a summary for all but quoted lines and the lines about files and calls, which get what these leave. */
+/** The share of a summary for all but quoted lines and the lines about files and calls, which get what these leave; without calls, where any sentence may be quoted. */
 const TEXT_SHARE = 0.33
+const TALK_SHARE = 0.25
 /** The least units of that text, and its largest share for them. Requests and firm rules get as much when they need it. */
 const MIN_TEXT = 96
 const MAX_TEXT_SHARE = 0.8
 
 /** How much the line of a request states with its outcome, besides its names. */
-const OUTCOME_WEIGHT = 5
+const OUTCOME_WEIGHT = 2
 /** The largest share of a summary for lists of names. */
 const LISTS_SHARE = 0.2
 
@@ -168,8 +169,11 @@ export class ExtractiveReader {
       const sections = arrange(titles, all, previous)
       return isShort ? sections.map((section) => ({ ...section, title: '' })) : sections
     }
+    const hasCalls = conversation.lastCallAt >= 0
     const least = Math.max(MIN_TEXT, leastOfMusts(arranged(bullets)))
-    const room = Math.floor(Math.max(max * TEXT_SHARE, Math.min(MAX_TEXT_SHARE * max, least)))
+    const room = Math.floor(
+      Math.max(max * (hasCalls ? TEXT_SHARE : TALK_SHARE), Math.min(MAX_TEXT_SHARE * max, least)),
+    )
     // The text without artifacts first: their lines do not repeat its names, and get the room that it leaves.
     const plain = fitSections(arranged(bullets), room)
     const shown = new Set<string>()
@@ -188,7 +192,7 @@ export class ExtractiveReader {
       ...withOutcome.map(([owner, { text }]): Candidate<Holder> => {
         return { owner, text, at: 0, weight: OUTCOME_WEIGHT, form: 'head' }
       }),
-      ...statementsIn(course.keys(), conversation.lastCallAt >= 0, plain.text),
+      ...statementsIn(course.keys(), hasCalls, plain.text),
       ...artifacts.candidates(isShort, byMessage(course.keys()), conversation.count),
     ]
     const all = Math.max(0, left - plain.missing)

@@ -2,9 +2,9 @@
  * Credentials in the lines of a summary. A summary is sent again and again, and may be copied elsewhere; the message keeps the original.
  */
 
-/** Names of fields with a secret, and what stands between a name and its value. */
+/** Names of fields with a secret, and what stands between a name and its value. A session's token is needed to go on, and expires. */
 const FIELD =
-  '(?<!\\p{L})(?:\\w{1,30}[_-])?(?:pass(?:word|wort|wd|phrase)|pwd|kennwort|mot de passe|contraseña|senha|пароль|密码|密碼|パスワード|비밀번호|secret|token|(?:api|access|private|encryption)[ _-]?key)(?:[_-]key)?[`"\']?\\s{0,3}(?:[:=：]{1,2}|is|ist|est|es|é|是|は|=>)\\s{0,3}'
+  '(?<!\\p{L})(?:\\w{1,30}[_-])?(?:pass(?:word|wort|wd|phrase)|pwd|kennwort|mot de passe|contraseña|senha|пароль|密码|密碼|パスワード|비밀번호|secret|(?<!(?:session|page|next|sync|continuation)[_-]?)token|(?:api|access|private|encryption)[ _-]?key)(?:[_-]key)?[`"\']?\\s{0,3}(?:[:=：]{1,2}|is|ist|est|es|é|是|は|=>)\\s{0,3}'
 const SECRET = new RegExp(
   [
     `(?<field>${FIELD}[\`"']?)(?<value>[^\\s\`"',;(){}\\[\\]<>$]{4,200})`,

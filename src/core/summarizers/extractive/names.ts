@@ -195,7 +195,7 @@ const HASH = /^(?=\w{0,64}\d)[0-9a-f]{6,64}$|^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}/i
 const OPAQUE = /(?:[A-Za-z]\d|\d[A-Za-z])\w{0,8}(?:[A-Za-z]\d|\d[A-Za-z])\w{0,8}(?:[A-Za-z]\d|\d[A-Za-z])/
 /** What secrets look like: a known prefix, or a long word of mixed case and digits. */
 const CREDENTIAL =
-  /^(?:sk|pk|rk|ghp|gho|ghs|github_pat|glpat|xox[abpr]|AKIA|ASIA|AIza|whsec|eyJ|hf|npm|pypi|SG|dop)[-_.]?\w{8}|secret|passw(?:or)?d|api_?key|token=|^(?=.{0,99}[a-z])(?=.{0,99}[A-Z])(?=.{0,99}\d)[\w+/=-]{24,}$/
+  /^(?:sk|pk|rk|ghp|gho|ghs|github_pat|glpat|xox[abpr]|AKIA|ASIA|AIza|whsec|eyJ|hf|npm|pypi|SG|dop)[-_.]?\w{8}|secret|passw(?:or)?d|api_?key|token=|(?:^|_)token$|^(?=.{0,99}[a-z])(?=.{0,99}[A-Z])(?=.{0,99}\d)[\w+/=-]{24,}$/
 /** Three letters in a row, of any script. */
 const LETTERS = /\p{L}{3}/u
 const MIN_NAME = 4

@@ -242,11 +242,18 @@ function current(material: Material): Bullet[] {
   const isCurrent = stated !== undefined && count - stated.at <= CURRENT_MESSAGES
   const done = latest(isCurrent ? stated.at : -1)
   return [
-    ...active.map((text): Bullet => ({ text, rank: 962, cut: true })),
-    ...(isCurrent ? [{ text: stated.text, rank: 960, cut: true }] : []),
+    ...active.map((text): Bullet => ({ text, rank: 962, cut: true, isSized: true })),
+    ...(isCurrent ? [{ text: stated.text, rank: 960, cut: true, isSized: true }] : []),
     ...(done === ''
       ? []
-      : [{ text: `${isCurrent ? 'Since then' : 'Latest calls'}: ${done}`, rank: 961, cut: true }]),
+      : [
+          {
+            text: `${isCurrent ? 'Since then' : 'Latest calls'}: ${done}`,
+            rank: 961,
+            cut: true,
+            isSized: true,
+          },
+        ]),
   ]
 }
 
