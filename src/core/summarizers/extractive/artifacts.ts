@@ -134,7 +134,7 @@ export class Artifacts {
     const { deeds } = artifact
     if (call.effect === 'write' && deeds.about === '') deeds.about = quotable(reason)
     eachText(call.input, (text, field) =>
-      this.#names.add(text, 'input', call.at, id, isValue(text) ? detached(field) : ''),
+      this.#names.add(text, 'input', call.at, id, isValue(text) && /\D/.test(text) ? detached(field) : ''),
     )
   }
 

@@ -1,6 +1,6 @@
 import { type Call, outputHead, outputTail } from '../calls.ts'
 import { cleanLine, oneLine, shorten } from '../text.ts'
-import { ESCAPES } from './names.ts'
+import { withoutEscapes } from './names.ts'
 
 const TRACEBACK = 'Traceback (most recent call last)'
 /** Lines that describe an error, the most telling first: tools print a headline and the message below it. */
@@ -31,7 +31,7 @@ export function errorLine({ result }: Call): string | undefined {
     return shorten(`refused by the user: ${oneLine(result.answer.text)}`, MAX_REASON)
   const start = outputHead(result.output, RESULT_ENDS[0])
   const end = outputTail(result.output, start.length, RESULT_ENDS[1])
-  const whole = `${start}\n${end}`.replaceAll(ESCAPES, ' ')
+  const whole = withoutEscapes(`${start}\n${end}`)
   // The last of several exceptions reached the top.
   const text = whole.slice(Math.max(0, whole.lastIndexOf(TRACEBACK)))
   const [found] = DESCRIPTIONS.flatMap((pattern) => pattern.exec(text)?.at(-1) ?? [])

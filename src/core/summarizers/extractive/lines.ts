@@ -1,6 +1,6 @@
 import { detached } from '../../messages/characters.ts'
 import { oneLine } from '../text.ts'
-import { ESCAPES, eachName, isListable } from './names.ts'
+import { eachName, isListable, withoutEscapes } from './names.ts'
 
 /*
  * Lines of files, results and replies: which of them a summary quotes.
@@ -130,7 +130,7 @@ export function excerptOf(text: string): string[] {
     if (isNamed) lines.add(detached(line.replace(/ ?\{$/, '')))
   }
   for (const raw of text.split('\n')) {
-    const bare = raw.replaceAll(ESCAPES, ' ').replace(/^(?:[\w./-]{1,200}[:-])?\s*L?\d{1,6}\s?[→|:\t-]/, '')
+    const bare = withoutEscapes(raw).replace(/^(?:[\w./-]{1,200}[:-])?\s*L?\d{1,6}\s?[→|:\t-]/, '')
     const line = raw.length > 4 * most ? '' : oneLine(bare)
     const continues =
       /[,([]$/.test(open) || (open.endsWith('{') && line.endsWith(',')) || /^[)\]}]/.test(line)

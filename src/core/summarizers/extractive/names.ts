@@ -9,12 +9,15 @@ import { detached, headOf, tailOf } from '../../messages/characters.ts'
 type NameSource = 'user' | 'assistant' | 'input' | 'output'
 
 /** Escaped line breaks, tabs and quotes, and colors of a terminal: the letters after them are not part of a name. */
-export const ESCAPES = /\\[nrt"']|%[0-9A-F]{2}|\[[\d;]{1,12}m/g
+const ESCAPES = /\\[nrt"']|%[0-9A-F]{2}|\[[\d;]{1,12}m/g
+/** A path with separators of Windows, which are no escapes. */
+const WINDOWS_PATH = /\b[A-Za-z]:\\|\w\\[\w.-]{1,80}\\\w/
 /** A run of letters, digits and marks, with the commas of a number and the colon of an address; and a currency after it. */
 const UNITS = '[\\w$@~#€£¥./+\\-\\u00c0-\\u04ff]{1,200}'
 const RUN = `${UNITS}(?:(?:(?<=\\d),(?=\\d{2,3}(?!\\d))|(?<=https?):(?=//))${UNITS}){0,8}`
 const CURRENCY = /(?<=\d)[ \u00a0\u202f]?(?:[€£¥]|[万億亿千]?[元円]|(?:EUR|USD|GBP|CHF)\b)/y
 const RUNS = new RegExp(`${ESCAPES.source}|${RUN}`, 'g')
+const WINDOWS_RUNS = new RegExp(RUN, 'g')
 /** Most runs are words of prose. */
 const PROSE = /^[\w\u00c0-\u04ff][a-z\u00df-\u00ff]*$/
 /** A word that is a name by itself: of several parts (`userName`, `max_size`), of letters and digits, a number of three digits. */
@@ -40,10 +43,11 @@ const UUID = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/i
  * names by themselves. Linear time.
  */
 export function eachName(text: string, visit: (name: string) => void): void {
+  const runs = WINDOWS_PATH.test(text) ? WINDOWS_RUNS : RUNS
   let end = 0
   while (end <= text.length) {
-    RUNS.lastIndex = end
-    const match = RUNS.exec(text)
+    runs.lastIndex = end
+    const match = runs.exec(text)
     if (match === null) return
     const { 0: run, index } = match
     end = index + run.length
@@ -72,6 +76,11 @@ function isWholeName(run: string): boolean {
   if (FILE.test(run) || /^\d{1,2}\.\d{1,2}\.\d{4}$/.test(run)) return true
   if (/^[$€£¥]\d|^[\w.+-]+@[\w-]+\.\w/.test(run)) return true
   return run.length >= 5 && /[-,]/.test(run) && /\d/.test(run) && !run.startsWith('-')
+}
+
+/** A line with spaces in place of escapes. */
+export function withoutEscapes(line: string): string {
+  return WINDOWS_PATH.test(line) ? line : line.replaceAll(ESCAPES, ' ')
 }
 
 /** How a name was used. */
@@ -187,15 +196,15 @@ function isNoise(name: string, { written, isValue, messages }: Uses): boolean {
   return /^(?:[\d.,:-]+|(?=[a-f]*\d)[0-9a-f]{3,64})$/i.test(name)
 }
 
-/** A time, a duration or a date without its field; a line anchor or range; a unit of CSS; a version of a dependency. */
+/** A time, a duration or a date without its field; a line anchor or range; a unit or class of CSS; a version of a dependency. */
 const MEASURE =
-  /^[#v]?\d[\d.,:_/-]*(?:[a-z]{1,3}|[TZ][\d.:Z-]*)?$|^[L:@]\d[\d,:-]*[a-z]?$|^[A-Z]\d+(?:[-,]\d+)?$|^\d{4}-\d\d-\d\d/i
+  /^[a-z]{1,12}(?:-[a-z]{1,12}){0,3}-\d{1,3}$|^[#v]?\d[\d.,:_/-]*(?:[a-z]{1,3}|[TZ][\d.:Z-]*)?$|^[L:@]\d[\d,:-]*[a-z]?$|^[A-Z]\d+(?:[-,]\d+)?$|^\d{4}-\d\d-\d\d/i
 /** A hash, or an id that only a machine reads: hexadecimal, or a long run in which letters and digits change places often. */
 const HASH = /^(?=\w{0,64}\d)[0-9a-f]{6,64}$|^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}/i
 const OPAQUE = /(?:[A-Za-z]\d|\d[A-Za-z])\w{0,8}(?:[A-Za-z]\d|\d[A-Za-z])\w{0,8}(?:[A-Za-z]\d|\d[A-Za-z])/
 /** What secrets look like: a known prefix, or a long word of mixed case and digits. */
 const CREDENTIAL =
-  /^(?:sk|pk|rk|ghp|gho|ghs|github_pat|glpat|xox[abpr]|AKIA|ASIA|AIza|whsec|eyJ|hf|npm|pypi|SG|dop)[-_.]?\w{8}|secret|passw(?:or)?d|api_?key|token=|(?:^|_)token$|^(?=.{0,99}[a-z])(?=.{0,99}[A-Z])(?=.{0,99}\d)[\w+/=-]{24,}$/
+  /^\$2[aby]\$|^(?:sk|pk|rk|ghp|gho|ghs|github_pat|glpat|xox[abpr]|AKIA|ASIA|AIza|whsec|eyJ|hf|npm|pypi|SG|dop)[-_.]?\w{8}|secret|passw(?:or)?d|api_?key|token=|(?:^|_)token$|^(?=.{0,99}[a-z])(?=.{0,99}[A-Z])(?=.{0,99}\d)[\w+/=-]{24,}$/
 /** Three letters in a row, of any script. */
 const LETTERS = /\p{L}{3}/u
 const MIN_NAME = 4

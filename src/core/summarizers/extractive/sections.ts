@@ -233,9 +233,11 @@ const CURRENT_MESSAGES = 10
 
 /** The state at the end of the covered messages: the task in progress, what was stated last, and what was done since. */
 function current(material: Material): Bullet[] {
-  const { replies, todo, count, latest } = material.conversation
+  const { replies, todo, todoAt, exchanges, count, latest } = material.conversation
   const isOpen = openUntilNow(material)
-  const active = (material.after.isTodoWhole ? [] : todo)
+  // A list that no later request changed says nothing of that request.
+  const isOld = todoAt < (exchanges.findLast(({ request }) => request.reply === undefined)?.request.at ?? -1)
+  const active = (isOld || material.after.isTodoWhole ? [] : todo)
     .filter(({ isActive, text, id }) => isActive && isOpen(text, id))
     .map(({ text }) => `In progress: ${text}`)
   const stated = lastStated(replies, REPLY_UNITS)

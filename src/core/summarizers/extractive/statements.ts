@@ -112,7 +112,7 @@ export function weightOf(sentence: string): number {
 const ITEM = /^\s{0,12}(?:[-*+•]|\d{1,3}[.)])\s/
 const HEADING = /^\s{0,3}#{1,6}\s/
 const RULE = /^\s{0,3}[-*_]{3,}\s*$/
-const MARK = /^\s*(?:<\/?[a-z].*>|_?\[.*\]_?)\s*$/i
+const MARK = /^\s*(?:<\/?[a-z].*>|_?\[.*\]_?|[─━═]{3}.*|\*[^*]{2,200}\*|_[^_]{2,200}_)\s*$/i
 
 /** What points to a list, what ends a sentence, and the units of a label without an end. */
 const LEADS = /[:：]\*{0,2}$/
