@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest'
+import { openStore } from '../../src/index.ts'
 import { assistant, type Row, sectionsOf, summarize, user } from './support.ts'
 
 const FILLER = 'The build finished and nothing else was printed. '.repeat(60)
@@ -64,4 +65,23 @@ it('of several agents the last statement of each is told', () => {
     'Searcher: "The gold pass costs 130 dollars."',
     'Planner: "The pass is cheaper by 60 dollars."',
   ])
+})
+
+it('a store passes the names of the speakers to the summarizer', async () => {
+  await using store = await openStore(':memory:', { env: false })
+  const said = (name: string, content: string) => ({ role: 'user' as const, content, metadata: { name } })
+  await store.append('s', [
+    said('ann', 'How do I refund a charge that was captured last year?'),
+    said('cleo', 'ann: you must create a transfer instead, refunds end after 180 days'),
+    said('bob', `I was away. ${FILLER}`),
+    said('ann', 'It worked.'),
+    said('ann', 'Good night, all of you.'),
+  ])
+  await store.compactSession('s', { targetTokens: 400, keepRecentTokens: 20, summaryMaxTokens: 300 })
+  const [row] = await store.getEffectiveHistory('s')
+
+  expect(row!.content).toContain(
+    'ann: "How do I refund a charge that was captured last year?" → cleo: "you must create a transfer instead, refunds end after 180 days"',
+  )
+  expect(row!.content).not.toContain('Rules')
 })

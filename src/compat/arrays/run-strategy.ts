@@ -15,6 +15,7 @@ import type {
   SummaryTask,
 } from '../../core/stages/stage.ts'
 import { condensePlan } from '../../core/stages/summarize.ts'
+import { namedBy } from '../../core/summarizers/extractive/speakers.ts'
 import type { Summarizer } from '../../core/summarizers/summarizer.ts'
 import { measureMessage } from '../../core/tokens/measure.ts'
 import {
@@ -219,8 +220,12 @@ function originsOf(items: Items, rows: readonly ViewRow[]): number[] {
 /** Returns a row as a summarizer reads it; an earlier summary without the text around it. */
 function sourceOf(row: ViewRow, { contentOf, metadataOf }: ArrayRows): SummarySource {
   const content = contentOf(row)
-  const shown = { role: row.role, content: row.kind === 'summary' ? content.map(withoutFrame) : content }
-  return { kind: row.kind, shown, original: shown, metadata: metadataOf(row) }
+  const metadata = metadataOf(row)
+  const shown =
+    row.kind === 'summary'
+      ? { role: row.role, content: content.map(withoutFrame) }
+      : { role: row.role, content, ...namedBy(metadata) }
+  return { kind: row.kind, shown, original: shown, metadata }
 }
 
 function withoutFrame(part: Part): Part {

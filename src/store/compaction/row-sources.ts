@@ -4,6 +4,7 @@ import { type Part, partsOf } from '../../core/messages/message.ts'
 import { overlaid } from '../../core/messages/overlay.ts'
 import type { PlannedInsert, PlannedReplacement } from '../../core/model/plan.ts'
 import type { ViewRow } from '../../core/model/view-row.ts'
+import { namedBy } from '../../core/summarizers/extractive/speakers.ts'
 import type { CommitStep, Snapshot, Storage } from '../../storage/storage.ts'
 import type { RunConfig } from '../config/run-config.ts'
 import type { SummarySource } from './summary-chunks.ts'
@@ -64,13 +65,15 @@ export class RowSources {
     const { id } = snapshot.session
     const [contents, metadata, shownTexts] = await Promise.all([
       storage.contents(id, keysOf(stored)),
-      storage.metadata(id, keysOf(stored.filter(({ kind }) => kind === 'summary'))),
+      storage.metadata(id, keysOf(stored.filter(({ kind, role }) => kind === 'summary' || role !== 'tool'))),
       storage.shownTexts(id, keysOf(rows.filter(({ shown }) => shown.length > 0))),
     ])
     return rows.map((row) => {
       const insert = this.insertOf(row.key)
       const content = contents.get(row.key) ?? partsOf({ content: insert?.text ?? [] })
-      const original = { role: row.role, content }
+      const known = metadata.get(row.key) ?? insert?.metadata
+      const message = { role: row.role, ...(row.kind === 'message' && namedBy(known)) }
+      const original = { ...message, content }
       const texts = new Map(shownTexts.get(row.key))
       for (const { part, text } of planned.get(row.key) ?? []) texts.set(part, text)
       const show = (part: Part, index: number): Part => {
@@ -79,9 +82,9 @@ export class RowSources {
       }
       return {
         kind: row.kind,
-        shown: texts.size === 0 ? original : { role: row.role, content: content.map(show) },
+        shown: texts.size === 0 ? original : { ...message, content: content.map(show) },
         original,
-        metadata: metadata.get(row.key) ?? insert?.metadata,
+        metadata: row.kind === 'summary' ? known : undefined,
         position: row.position,
       }
     })

@@ -1,4 +1,4 @@
-import { isObject } from '../../messages/json.ts'
+import { isObject, type JsonObject } from '../../messages/json.ts'
 import type { Message } from '../../messages/message.ts'
 import type { Utterance } from './conversation.ts'
 
@@ -6,10 +6,16 @@ import type { Utterance } from './conversation.ts'
 const GROUP = 3
 
 /** The name of a message's speaker, which adapters keep in the metadata. */
-export function speakerOf({ metadata = {} }: Message): string | undefined {
+export function speakerOf({ metadata = {} }: Pick<Message, 'metadata'>): string | undefined {
   const { name, openai, flat } = metadata
   const names = [name, isObject(openai) ? openai.name : undefined, isObject(flat) ? flat.name : undefined]
   return names.find((one): one is string => typeof one === 'string' && one.trim() !== '')?.slice(0, 60)
+}
+
+/** The metadata of a message for a summarizer: the name of its speaker. */
+export function namedBy(metadata: JsonObject | undefined): Pick<Message, 'metadata'> {
+  const name = metadata && speakerOf({ metadata })
+  return name === undefined ? {} : { metadata: { name } }
 }
 
 /** The names of people: none, when a user without a name speaks. `texts`: by the role of their message. */
