@@ -36,17 +36,18 @@ import {
  */
 
 /** What happened to a file. `about`: its first comment, or why it was first changed. */
-type Deeds = {
-  created: boolean
-  edits: number
+const UNTOUCHED = {
+  created: false,
+  edits: 0,
   /** Attempts to change it that failed. */
-  failed: number
+  failed: 0,
   /** Whether a command named it after such an attempt, which may have changed it. */
-  mayBeChanged: boolean
-  reads: number
-  isRemoved: boolean
-  about: string
+  mayBeChanged: false,
+  reads: 0,
+  isRemoved: false,
+  about: '',
 }
+type Deeds = typeof UNTOUCHED
 
 /** How often a file was changed, and how often a change failed. `line`: what was done to it, as a line of a summary. */
 export type FileChange = {
@@ -59,6 +60,7 @@ export type FileChange = {
 }
 
 export type Artifact = {
+  readonly id: number
   readonly kind: 'file' | 'call' | 'text'
   /** Whether it only looks: its line says nothing unless something of it is quoted. */
   readonly isInspection: boolean
@@ -78,9 +80,6 @@ export type Artifact = {
 /** What names are listed with: an artifact, or for those in texts, the request that the text belongs to. */
 export type Holder = Artifact | Exchange
 
-/** The lines of a summary about artifacts. */
-type ArtifactLines = { readonly files: readonly string[]; readonly others: readonly string[] }
-
 /** The maximum number of calls, of which the oldest are dropped. */
 const MAX_CALLS = 6_000
 /** The weight of a row that the reply names, which is quoted before anything else, and the maximum number of such rows. */
@@ -95,11 +94,12 @@ const MIN_VALUE = 0.005
 
 export class Artifacts {
   readonly #names: Names
-  readonly #ids = new Map<string, number>()
+  /** By kind and identity. */
+  readonly #byKey = new Map<string, Artifact>()
   readonly #paths = new FilePaths()
   readonly #all = new Map<number, Artifact>()
-  /** The ids of calls, oldest first. */
-  readonly #calls = new Set<number>()
+  /** The calls and texts, oldest first. */
+  readonly #calls = new Set<Artifact>()
   readonly #failedFiles = new Set<Artifact>()
   readonly #excerpts = new Set<Artifact>()
   /** The calls of each tool as one artifact, after they were merged. */
@@ -112,7 +112,7 @@ export class Artifacts {
   /** The directory that paths in lines are relative to. */
   #root = ''
   /** That of the last line of an earlier summary: lines that quote it follow. */
-  #lastCarried: { readonly id: number; readonly artifact: Artifact } | undefined
+  #lastCarried: Artifact | undefined
   /** The number of files of earlier summaries that were not used since. */
   #carried = 0
 
@@ -122,19 +122,24 @@ export class Artifacts {
 
   /** The artifact of the text of a message. */
   ofText(at: number): number {
-    return this.#known('text', String(at))
+    return this.#known('text', String(at)).id
   }
 
   /** Adds a call and the names of its arguments. `reason`: what the assistant stated before it. The list of tasks has lines of its own. */
   begin(call: Call, reason: string, isOfTasks: boolean): void {
     this.#paths.enter(workingDirectory(call))
-    const id = isOfTasks ? this.ofText(call.at) : this.#ofCall(call)
-    const artifact = this.#all.get(id)!
+    const artifact = isOfTasks ? this.#known('text', String(call.at)) : this.#ofCall(call)
     artifact.last = call.at
     const { deeds } = artifact
     if (call.effect === 'write' && deeds.about === '') deeds.about = quotable(reason)
     eachText(call.input, (text, field) =>
-      this.#names.add(text, 'input', call.at, id, isValue(text) && /\D/.test(text) ? detached(field) : ''),
+      this.#names.add(
+        text,
+        'input',
+        call.at,
+        artifact.id,
+        isValue(text) && /\D/.test(text) ? detached(field) : '',
+      ),
     )
   }
 
@@ -142,28 +147,26 @@ export class Artifacts {
   end(call: Call): void {
     const { output, outcome, at } = call.result!
     const removed = outcome === 'failed' ? [] : removedBy(call, shellCommand(call))
-    const id = this.#ofCall(call)
-    const artifact = this.#all.get(id)!
+    const artifact = this.#ofCall(call)
     artifact.last = at
     if (artifact.kind === 'call') count(artifact, outcome, 1)
     if (outcome !== 'failed') this.#countDeeds(call, removed, at)
     else if (call.effect === 'write')
-      for (const path of call.paths) {
-        const artifact = this.#all.get(this.#ofFile(path))!
-        artifact.deeds.failed += 1
-        this.#failedFiles.add(artifact)
+      for (const file of call.paths.map((path) => this.#ofFile(path))) {
+        file.deeds.failed += 1
+        this.#failedFiles.add(file)
       }
     const data = dataOf(call)
     if (data !== undefined) {
       eachText(data, (text, field) =>
-        this.#names.add(text, 'output', at, id, isValue(text) ? detached(field) : ''),
+        this.#names.add(text, 'output', at, artifact.id, isValue(text) ? detached(field) : ''),
       )
       const rows = rowsOf(data)
       this.#keepExcerpt(artifact, rows)
       this.#fresh.push(rows)
       return
     }
-    this.#names.add(outputHead(output, Number.POSITIVE_INFINITY), 'output', at, id)
+    this.#names.add(outputHead(output, Number.POSITIVE_INFINITY), 'output', at, artifact.id)
     if (outcome === 'failed' || artifact.deeds.isRemoved) return
     const written = linesIn(call.input, /^(?!.*(?:old|search|path|file_?name))/i)
     const replaced = new Set(linesIn(call.input, /old|search/i))
@@ -182,7 +185,7 @@ export class Artifacts {
   show(reply: string, at: number): void {
     for (const { path, code } of fencesIn(reply)) {
       if (path === undefined || code.includes('<<<<<<<')) continue
-      const artifact = this.#all.get(this.#ofFile(path))!
+      const artifact = this.#ofFile(path)
       artifact.last = at
       const shown = addedIn(headOf(code, EXCERPT_UNITS))
       artifact.deeds.about ||= aboutOf(headOf(shown, 600))
@@ -252,17 +255,19 @@ export class Artifacts {
     const { effect, name, input } = call
     if (effect === 'other') {
       const command = shellCommand(call) ?? ''
-      this.#countWritten(command, at)
+      // Changes that no editing tool reports.
+      for (const { path, isNew } of writtenBy(command)) {
+        const deeds = this.#use(path, at)
+        if (isNew) deeds.created = true
+        else deeds.edits += 1
+      }
       for (const { label, deeds } of this.#failedFiles)
         if (command.includes(label.slice(label.lastIndexOf('/') + 1))) deeds.mayBeChanged = true
     }
     const written = writtenText(name, input)
     const isGone = (path: string): boolean => removed.some((one) => one.path === path)
     for (const path of call.paths.filter((path) => !isGone(path))) {
-      const artifact = this.#all.get(this.#ofFile(path))!
-      artifact.last = at
-      const { deeds } = artifact
-      deeds.isRemoved = false
+      const deeds = this.#use(path, at)
       if (effect === 'read') deeds.reads += 1
       else if (written === undefined) deeds.edits += 1
       else {
@@ -277,36 +282,30 @@ export class Artifacts {
   #remove(path: string, to: string | undefined): void {
     const from = `file ${this.#paths.identityOf(path)}`
     const target = to === undefined ? undefined : `file ${this.#paths.identityOf(to)}`
-    const isFolder = !this.#ids.has(from)
+    const isFolder = !this.#byKey.has(from)
     if (isFolder && this.#folders++ >= MAX_FOLDERS) return
-    const keys = isFolder ? [...this.#ids.keys()].filter((key) => key.startsWith(`${from}/`)) : [from]
+    const keys = isFolder ? [...this.#byKey.keys()].filter((key) => key.startsWith(`${from}/`)) : [from]
     for (const key of keys) {
-      const id = this.#ids.get(key)!
-      const artifact = this.#all.get(id)!
+      const artifact = this.#byKey.get(key)!
       const rest = key.slice(from.length)
-      const replaced = target === undefined ? id : this.#ids.get(target + rest)
-      const gone = replaced === undefined ? undefined : this.#all.get(replaced)
+      const gone = target === undefined ? artifact : this.#byKey.get(target + rest)
       if (gone !== undefined) this.#excerpts.delete(gone)
       if (target === undefined) {
         artifact.deeds.isRemoved = true
         continue
       }
-      if (replaced !== undefined) this.#all.delete(replaced)
-      this.#ids.delete(key)
-      this.#ids.set(detached(target + rest), id)
+      if (gone !== undefined) this.#all.delete(gone.id)
+      this.#byKey.delete(key)
+      this.#byKey.set(detached(target + rest), artifact)
       artifact.label = detached(to + rest)
     }
   }
 
-  /** Counts the files that a shell command writes: changes that no editing tool reports. */
-  #countWritten(command: string, at: number): void {
-    for (const { path, isNew } of writtenBy(command)) {
-      const artifact = this.#all.get(this.#ofFile(path))!
-      artifact.last = at
-      artifact.deeds.isRemoved = false
-      if (isNew) artifact.deeds.created = true
-      else artifact.deeds.edits += 1
-    }
+  #use(path: string, at: number): Deeds {
+    const file = this.#ofFile(path)
+    file.last = at
+    file.deeds.isRemoved = false
+    return file.deeds
   }
 
   /** Adds a line of an earlier summary, with the directory that its path is relative to; returns whether it is about an artifact. */
@@ -315,13 +314,17 @@ export class Artifacts {
     if (line.startsWith(QUOTED) && carried !== undefined) {
       const text = line.slice(QUOTED.length)
       this.#names.carry(text, carried.id)
-      this.#keepExcerpt(carried.artifact, [text])
+      this.#keepExcerpt(carried, [text])
       return true
     }
+    this.#lastCarried = this.#carriedOf(line, root)
+    return this.#lastCarried !== undefined
+  }
+
+  #carriedOf(line: string, root: string): Artifact | undefined {
     const [, path, done = '', about = '', namesOfFile = ''] = FILE_LINE.exec(line) ?? []
     if (path !== undefined) {
-      const id = this.#ofFile(/^(?:\/|~|[A-Za-z]:|\w+:\/\/)/.test(path) ? path : root + path)
-      const artifact = this.#all.get(id)!
+      const artifact = this.#ofFile(/^(?:\/|~|[A-Za-z]:|\w+:\/\/)/.test(path) ? path : root + path)
       if (artifact.last < 0 && artifact.age < 0) artifact.age = this.#carried++
       const { deeds } = artifact
       deeds.created ||= done.startsWith('written')
@@ -329,24 +332,19 @@ export class Artifacts {
       deeds.edits += Number(/(\d{1,9}) edit/.exec(done)?.[1] ?? 0)
       deeds.reads += Number(/(\d{1,9}) read/.exec(done)?.[1] ?? 0)
       if (about !== '') deeds.about = about
-      this.#names.carry(namesOfFile, id)
-      this.#lastCarried = { id, artifact }
-      return true
+      this.#names.carry(namesOfFile, artifact.id)
+      return artifact
     }
-    const [, label, outcomes, names = ''] = CALL_LINE.exec(line) ?? []
-    if (label === undefined) {
-      this.#lastCarried = undefined
-      return false
-    }
-    const id = this.#known('call', label)
-    const known = (outcomes ?? '').matchAll(/(ok|failed|unknown)(?: ×(\d+))?/g)
-    for (const [, outcome, times = '1'] of known) count(this.#all.get(id)!, outcome as Outcome, Number(times))
-    this.#names.carry(names, id)
-    this.#lastCarried = { id, artifact: this.#all.get(id)! }
-    return true
+    const [, label, outcomes = '', names = ''] = CALL_LINE.exec(line) ?? []
+    if (label === undefined) return undefined
+    const artifact = this.#known('call', label)
+    for (const [, outcome, times = '1'] of outcomes.matchAll(/(ok|failed|unknown)(?: ×(\d+))?/g))
+      count(artifact, outcome as Outcome, Number(times))
+    this.#names.carry(names, artifact.id)
+    return artifact
   }
 
-  #ofCall(call: Call): number {
+  #ofCall(call: Call): Artifact {
     const [path] = call.paths
     const isOfFile = call.effect !== 'other' && path !== undefined && call.paths.length === 1
     return isOfFile
@@ -354,53 +352,32 @@ export class Artifacts {
       : this.#known('call', callLabel(call, shellCommand(call)), undefined, isInspection(call))
   }
 
-  #ofFile(path: string): number {
+  #ofFile(path: string): Artifact {
     const label = oneLine(path).replaceAll('`', "'")
-    const id = this.#known('file', label, this.#paths.identityOf(label))
-    const artifact = this.#all.get(id)!
+    const artifact = this.#known('file', label, this.#paths.identityOf(label))
     if (isAbsolute(label) && !isAbsolute(artifact.label)) artifact.label = detached(label)
-    return id
+    return artifact
   }
 
-  #known(kind: Artifact['kind'], label: string, identity = label, isInspection = false): number {
+  #known(kind: Artifact['kind'], label: string, identity = label, isInspection = false): Artifact {
     const key = `${kind} ${identity}`
-    let id = this.#ids.get(key)
-    if (id === undefined) {
-      id = this.#next++
-      const deeds = {
-        created: false,
-        edits: 0,
-        failed: 0,
-        mayBeChanged: false,
-        reads: 0,
-        isRemoved: false,
-        about: '',
-      }
-      this.#all.set(id, {
-        kind,
-        isInspection,
-        label: detached(label),
-        deeds,
-        outcomes: new Map(),
-        excerpt: [],
-        last: -1,
-        age: -1,
-      })
-      this.#ids.set(detached(key), id)
+    let artifact = this.#byKey.get(key)
+    if (artifact === undefined) {
+      const state = { outcomes: new Map(), excerpt: [], last: -1, age: -1, deeds: { ...UNTOUCHED } }
+      artifact = { id: this.#next++, kind, isInspection, label: detached(label), ...state }
+      this.#all.set(artifact.id, artifact)
+      this.#byKey.set(detached(key), artifact)
     }
-    if (kind !== 'file') {
-      this.#calls.delete(id)
-      this.#calls.add(id)
-      if (this.#calls.size > MAX_CALLS) this.#drop(this.#calls.values().next().value!)
+    if (kind === 'file') return artifact
+    this.#calls.delete(artifact)
+    this.#calls.add(artifact)
+    if (this.#calls.size > MAX_CALLS) {
+      const oldest = this.#calls.values().next().value!
+      this.#calls.delete(oldest)
+      this.#all.delete(oldest.id)
+      this.#byKey.delete(`${oldest.kind} ${oldest.label}`)
     }
-    return id
-  }
-
-  #drop(id: number): void {
-    const { kind, label } = this.#all.get(id)!
-    this.#calls.delete(id)
-    this.#all.delete(id)
-    this.#ids.delete(`${kind} ${label}`)
+    return artifact
   }
 
   /** The paths of the files that exist and were changed, or read since the last change: the most often changed first, then the last used. */
@@ -430,7 +407,9 @@ export class Artifacts {
   }
 
   /** The lines about files, in the order of first use, and about calls, that something was chosen for. */
-  lines(chosen: ReadonlyMap<Holder, readonly Candidate<Holder>[]>): ArtifactLines {
+  lines(
+    chosen: ReadonlyMap<Holder, readonly Candidate<Holder>[]>,
+  ): Record<'files' | 'others', readonly string[]> {
     const files: string[] = []
     const outside: string[] = []
     const others: string[] = []

@@ -148,12 +148,8 @@ export class ConversationReader {
     const { outcome, at } = call.result!
     const command = shellCommand(call)
     const label = callLabel(call, command)
-    this.#latest.push({
-      at: call.at,
-      label,
-      outcome,
-      changed: call.effect === 'write' && outcome !== 'failed' ? call.paths[0] : undefined,
-    })
+    const changed = call.effect === 'write' && outcome !== 'failed' ? call.paths[0] : undefined
+    this.#latest.push({ at: call.at, label, outcome, changed })
     if (this.#latest.length > MAX_LATEST) this.#latest.shift()
     const gist = command === undefined ? undefined : gistOf(command)
     if (!isTaskCall(call)) this.#artifacts.end(call)
@@ -209,19 +205,12 @@ export class ConversationReader {
     const replies = withoutPrinted(
       texts.filter(({ by, speaker }) => by === 'assistant' && !(isLed && speaker !== undefined)),
     )
-    const [directory] = [...this.#directories].reduce<readonly [string | undefined, number]>(
-      (most, one) => (one[1] > most[1] ? one : most),
-      [undefined, 0],
-    )
+    const [directory] = [...this.#directories].sort((a, b) => b[1] - a[1])[0] ?? []
     return {
       texts,
       ruleFiles: [...this.#ruleFiles],
       replies,
-      exchanges: exchangesOf(
-        texts.filter(({ by }) => by === 'user'),
-        replies,
-        this.#commits,
-      ),
+      exchanges: exchangesOf([...texts.filter(({ by }) => by === 'user'), ...replies], this.#commits),
       isGroupTalk: isGroup,
       commits: this.#commits.map(({ subject }) => subject),
       summaries: this.#summaries,
@@ -249,18 +238,10 @@ function described(calls: readonly LatestCall[]): string {
   const files = [...new Set(calls.flatMap(({ changed }) => changed ?? []))]
   const others = calls.filter(({ changed }) => changed === undefined).length
   const count = (many: number, one: string): string => `${many} ${one}${many === 1 ? '' : 's'}`
-  return [
-    ...(files.length > 0
-      ? [
-          `${count(files.length, 'file')} changed (${files
-            .slice(-3)
-            .map((path) => `\`${shortenPath(path, 60)}\``)
-            .join(', ')})`,
-        ]
-      : []),
-    ...(others > 0 ? [count(others, files.length > 0 ? 'other call' : 'call')] : []),
-    `last: ${last.label}${last.outcome === 'unknown' ? '' : ` ${last.outcome}`}`,
-  ].join(', ')
+  const newest = files.slice(-3).map((path) => `\`${shortenPath(path, 60)}\``)
+  const parts = files.length > 0 ? [`${count(files.length, 'file')} changed (${newest.join(', ')})`] : []
+  if (others > 0) parts.push(count(others, files.length > 0 ? 'other call' : 'call'))
+  return [...parts, `last: ${last.label}${last.outcome === 'unknown' ? '' : ` ${last.outcome}`}`].join(', ')
 }
 
 /** Whether a command ran the last one of a failed line again, with all its words besides options. */
@@ -331,23 +312,13 @@ function isSamePath(path: string, other: string): boolean {
 }
 
 function exchangesOf(
-  requests: readonly Utterance[],
-  replies: readonly Utterance[],
+  texts: readonly Utterance[],
   commits: readonly { readonly subject: string; readonly at: number }[],
 ): Exchange[] {
   const exchanges: { request: Utterance; replies: Utterance[]; commits: string[] }[] = []
-  let reply = 0
-  let commit = 0
-  const take = (before: number): void => {
-    for (; reply < replies.length && replies[reply]!.at < before; reply++)
-      exchanges.at(-1)?.replies.push(replies[reply]!)
-    for (; commit < commits.length && commits[commit]!.at < before; commit++)
-      exchanges.at(-1)?.commits.push(commits[commit]!.subject)
-  }
-  for (const request of requests) {
-    take(request.at)
-    exchanges.push({ request, replies: [], commits: [] })
-  }
-  take(Number.POSITIVE_INFINITY)
+  for (const one of [...texts, ...commits].sort((a, b) => a.at - b.at))
+    if ('subject' in one) exchanges.at(-1)?.commits.push(one.subject)
+    else if (one.by === 'assistant') exchanges.at(-1)?.replies.push(one)
+    else exchanges.push({ request: one, replies: [], commits: [] })
   return exchanges
 }

@@ -25,8 +25,6 @@ const NEW_SHARE = 0.8
 const ROUNDS = 4
 /** The maximum number of names of an owner. */
 const MAX_LISTED = 8
-/** The share of the line of an owner that counts as the cost of each line below it. */
-const HEAD_SHARE = 1
 
 /**
  * The lines and names that are worth most for their length, of each owner, in order. `worthOfName`: the value of a name; one in `shown`
@@ -43,11 +41,8 @@ export function chooseLines<T>(
   const named = candidates.map((candidate) => {
     const names = new Set<string>()
     eachName(candidate.text, (name) => names.add(name))
-    return {
-      candidate,
-      names,
-      units: candidate.text.length + (candidate.form === 'name' ? SEPARATOR : LINE_UNITS),
-    }
+    const units = candidate.text.length + (candidate.form === 'name' ? SEPARATOR : LINE_UNITS)
+    return { candidate, names, units }
   })
   const chosen = new Map<T, Candidate<T>[]>()
   const listed = new Map<T, number>()
@@ -57,7 +52,7 @@ export function chooseLines<T>(
   const worthOf = (line: (typeof named)[number]): number => {
     let worth = WEIGHT_WORTH * line.candidate.weight
     for (const name of line.names) if (!shown.has(name)) worth += worthOfName(name)
-    return worth === 0 ? 0 : worth / (line.units + HEAD_SHARE * headOf(line))
+    return worth === 0 ? 0 : worth / (line.units + headOf(line))
   }
   let { all: left, lists } = room
   let open = named

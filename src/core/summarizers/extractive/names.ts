@@ -139,15 +139,7 @@ export class Names {
   #usesOf(name: string): Uses {
     let uses = this.#uses.get(name)
     if (uses === undefined) {
-      uses = {
-        written: 0,
-        messages: 0,
-        last: -1,
-        authored: -1_000,
-        isValue: false,
-        field: '',
-        home: -1,
-      }
+      uses = { written: 0, messages: 0, last: -1, authored: -1_000, isValue: false, field: '', home: -1 }
       // A part of a text would keep the whole text in memory.
       this.#uses.set(detached(name), uses)
     }
@@ -155,12 +147,9 @@ export class Names {
   }
 
   #shrink(at: number): void {
-    const kept = [...this.#uses]
-      .map(([name, uses]) => ({ name, uses, score: scoreOf(name, uses, at) }))
-      .sort((a, b) => b.score - a.score)
-      .slice(0, MAX_NAMES / 2)
-    this.#uses.clear()
-    for (const { name, uses } of kept) this.#uses.set(name, uses)
+    const score = new Map([...this.#uses].map(([name, uses]) => [name, scoreOf(name, uses, at)]))
+    const least = [...score].sort((a, b) => a[1] - b[1]).slice(0, MAX_NAMES / 2)
+    for (const [name] of least) this.#uses.delete(name)
   }
 
   /** The chance that a name is needed after message `at`, 0 to 1. */
