@@ -181,11 +181,6 @@ describe('an agent without native tool calls', () => {
       { command: 'make' },
     ],
     ['<tool_call>\n{"name": "run", "arguments": {"cmd": "make"}}\n</tool_call>', 'run', { cmd: 'make' }],
-    [
-      '<invoke><tool_name>run</tool_name><parameters><cmd>make</cmd></parameters></invoke>',
-      'run',
-      { cmd: 'make' },
-    ],
   ])('reads the command of %s', (text, toolName, input) => {
     const reader = new TextAgentReader()
     reader.read(user('Build it.'))
@@ -215,74 +210,6 @@ describe('an agent without native tool calls', () => {
       'edit_file {"path":"b.py","old_string":"x\\n","new_string":"y\\n"} -> b.py failed to match!',
       `console {} -> ${printed}`,
       'console {} -> ^C again to exit',
-    ])
-  })
-
-  it('ReAct: after a thought and an action, the observation may be a sentence without a label', () => {
-    expect(
-      readAll([
-        user('Put the cup on the shelf.'),
-        assistant('Thought: I look for the cup.\nAction: go to table 2'),
-        user('On the table 2, you see a cup 1.'),
-        assistant('Thought: There it is.\nAction: take(cup 1)'),
-        user('You take the cup 1.'),
-        assistant('思考：放到架子上\n行动：put\n行动输入：{"to": "shelf"}'),
-        user('观察：杯子在架子上。'),
-        assistant('<think>Is it there?</think>\n<action>look at shelf</action>'),
-        user('The shelf holds a cup 1.'),
-      ]).filter((line) => !line.startsWith('assistant')),
-    ).toEqual([
-      'user: Put the cup on the shelf.',
-      'go {"input":"to table 2"} -> On the table 2, you see a cup 1.',
-      'take {"input":"cup 1"} -> You take the cup 1.',
-      'put {"to":"shelf"} -> 杯子在架子上。',
-      'action {"command":"look at shelf"} -> The shelf holds a cup 1.',
-    ])
-  })
-
-  it('JSON: its commands are one call of the shell, its plan is the text, and waiting is a step too', () => {
-    const step = (...keys: string[]) =>
-      JSON.stringify({ plan: 'I look.', commands: keys.map((keystrokes) => ({ keystrokes, duration: 1 })) })
-    const screen = 'New Terminal Output:\nroot@box:/# '
-    expect(
-      readAll([
-        user('Count the files.'),
-        assistant(step('cd /app\n', 'ls\n')),
-        user(`${screen}ls\na.py`),
-        assistant(step()),
-        user(screen),
-        assistant('I note it.\n```json\n{"command": {"name": "write_file", "args": {"path": "n.txt"}}}\n```'),
-        user('Command write_file returned: File written.'),
-        assistant('{"thought": "I read on.", "action": "click", "element": 7}'),
-        user('Page: Files\n[1] link'),
-      ]).slice(1),
-    ).toEqual([
-      'assistant: I look.',
-      `bash {"command":"cd /app\\nls"} -> ${screen}ls\na.py`,
-      'assistant: I look.',
-      `console {} -> ${screen}`,
-      'assistant: I note it.',
-      'write_file {"path":"n.txt"} -> File written.',
-      'assistant: I read on.',
-      'click {"element":7} -> Page: Files\n[1] link',
-    ])
-  })
-
-  it('an action above a block is the block, and an argument with its name is the argument', () => {
-    expect(
-      readAll([
-        user('Count the rows.'),
-        assistant('Think: I look.\n\nAct: bash\n\n```bash\nls\n```'),
-        user('The output of the OS:\n\na.db'),
-        assistant('Action: Operation\n```sql\nSELECT count(*) FROM t;\n```'),
-        user('[(3,)]'),
-        assistant('Thought: once more\nAction: Bash(code="""ls -l""")'),
-        user('total 8'),
-      ]).filter((line) => line.includes('->')),
-    ).toEqual([
-      'bash {"command":"ls"} -> The output of the OS:\n\na.db',
-      'sql {"query":"SELECT count(*) FROM t;"} -> [(3,)]',
-      'Bash {"command":"ls -l"} -> total 8',
     ])
   })
 

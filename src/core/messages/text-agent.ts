@@ -119,11 +119,8 @@ export class TextAgentReader {
     const hasMedia = partsOf(message).some(({ type }) => type !== 'text')
     if (OBSERVED.test(head)) return !hasMedia || this.#waits
     if (hasMedia) return false
-    if (PRINTED.test(text.slice(-1_000)) || CONSOLE.test(head)) return true
+    if (PRINTED.test(text.slice(-1_000))) return true
     if (!this.#waits || this.#form === 'none') return false
-    if (this.#form !== 'shell' && isLabelled(head)) return true
-    // After a thought and an action, a sentence may report the result.
-    if (this.#form === 'thought') return !addressesSomeone(text)
     // A person may also write after a command, and nothing but a console reports the edits of blocks.
     if (looksWritten(text) || this.#calls.every(isBlock)) return false
     return this.#observed > 0 || this.#form === 'marked'
@@ -201,32 +198,6 @@ const OBSERVED =
 /** The end of an observation: the prompt of a shell, the status of a process. */
 const PRINTED =
   /\n\(Current directory: [^\n]{0,300}\)\s*(?:\([^\n]{0,200}\)\s*)?bash-[\d.]*\$[^\n]{0,200}$|\[(?:The )?[Cc]ommand (?:finished|completed) with exit code -?\d+\.?\]\s*$/
-/** Output of aider. */
-const CONSOLE =
-  /^(?:Tokens: [\d.,k]+ sent|Applied edit to |Commit [0-9a-f]{7,12} |Added \S+ to the chat|aider chat started|Removed: [0-9a-f]{7}|Now at: |# \d+ SEARCH\/REPLACE blocks? failed)/m
-/** The words of a label above an output, and words that a person uses in sentences. */
-const LABEL =
-  /\b(?:outputs?|results?|response|observations?|returned|stdout|stderr|screen|state|logs?|feedback|errors?)\b|输出|结果|观察|观测|返回/i
-const SENTENCE_WORDS =
-  /\b(?:here|this|that|it|my|I|we|you|is|are|was|were|get|got|gives?|shows?|says?|should|want|need|see|look|why|what|how|with)\b|[我你这]/i
-
-/** Returns whether a text begins with a label such as `Terminal Output:`. */
-function isLabelled(text: string): boolean {
-  const label = /^[\s#*[<]{0,20}([^:：\n]{1,80})[:：]/.exec(text)?.[1]
-  return label !== undefined && LABEL.test(label) && !SENTENCE_WORDS.test(label)
-}
-
-/** Words with which a person addresses the agent; environments only describe. */
-const PERSONAL =
-  /[?？]\s*$|\b(?:I|I'm|I'd|my|we|our|please|thanks|thank you|don't|do not|instead|let's|bitte|danke|ich|por favor|gracias|merci|je)\b|^\s*(?:no|yes|ok|okay|sure|now|also|but|stop|wait)\b|[请吗我您]|为什么|不要|改用/i
-
-/** Returns whether a person addresses the agent in a short text, or in the last line of a longer one. */
-function addressesSomeone(text: string): boolean {
-  const trimmed = text.trim()
-  const shown = trimmed.length <= 400 ? trimmed : trimmed.slice(trimmed.lastIndexOf('\n') + 1).slice(0, 400)
-  return shown.split('\n').some((line) => isSentence(line) && PERSONAL.test(line))
-}
-
 /** Returns the results of several calls in one text, each in its own element. */
 function resultsIn(text: string): string[] {
   const pieces = text.split(/<\/?(?:tool_response|tool_result)\b[^>\n]{0,100}>/)

@@ -39,7 +39,7 @@ const OTHER_INSTRUCTION =
   /^(?:ich werde (?:jetzt|nun|zuerst|zunächst)\b|du (?:musst|bist (?:jetzt|ein\w?))\b|je vais (?:maintenant|d['’]abord)\b|tu dois\b|(?:ahora )?voy a \p{L}{1,20}r\b|debes\b|vou agora\b|(?:я сейчас|сейчас я)\s|(?:现在)?我(?:现在|将要?|先来?|来)(?:总结|读取|查看|调用|检查)|你(?:必须|现在是)|(?:それでは|これから)[^。\n]{0,80}ます)/iu
 /** The beginning of a call in the notation of a model's template, or of a message in the name of the system. */
 const PROTOCOL =
-  /^(?:<\/?(?:function_calls|tool_calls?|tool_use|invoke|function|antml:|system|system-reminder|tool_response|tool_result)[\s=:>]|\[TOOL_CALLS\]|<minimax:tool_call|<seed:tool_call|<[|｜](?:tool|python_tag|im_start|start|channel|system|recipient|DSML|assistant|action_start|plugin)|✿FUNCTION✿|```tool_(?:code|call)|\{\s{0,20}"function_?call"\s{0,20}:|(?:assistant )?to=[\w.]{1,80}|functions\.\w)/i
+  /^(?:<\/?(?:function_calls|tool_calls?|tool_use|invoke|function|antml:|system|system-reminder|tool_response|tool_result)[\s=:>]|\[TOOL_CALLS\]|<minimax:tool_call|<seed:tool_call|<[|｜](?:tool|python_tag|im_start|start|channel|system|recipient|DSML|assistant|action_start|plugin)|✿FUNCTION✿|```tool_(?:code|call)|\[?\s{0,20}\{(?=[\s\S]{0,300}"(?:function_?call|tool_calls|arguments|args|input)"\s{0,20}:)|(?:assistant )?to=[\w.]{1,80}|functions\.\w)/i
 
 /** The tags around reasoning that a model writes into its text. */
 const THINKING = ['think', 'thinking', 'thought', 'reasoning', 'analysis', 'scratchpad'] as const
@@ -122,8 +122,7 @@ function isProtocol(text: string): boolean {
   if (PROTOCOL.test(text)) return true
   const { form, text: rest } = commandsIn(text, undefined)
   // A sentence that only quotes a call goes on after it.
-  const isLast =
-    form === 'thought' || (form === 'marked' && /(?:[>}\])`]|REPLACE)\s{0,20}$/.test(text.slice(-40)))
+  const isLast = form === 'marked' && /(?:[>}\])`]|REPLACE)\s{0,20}$/.test(text.slice(-40))
   return isLast && rest.length <= REFUSAL_CHARS && !SUMMARY_LINE.test(rest)
 }
 
