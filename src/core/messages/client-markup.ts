@@ -34,7 +34,6 @@ export const CLIENT_MARKUP: readonly Client[] = [
       '\\w{1,30}[-_](?:reminder|notification)',
       'ide_(?!selection$)\\w{1,30}',
       'command-(?!args$)[a-z]{1,20}|local-command-(?!std(?:out|err)$)[a-z]{1,20}',
-      'user-memory-input|(?:user-prompt-submit|session-start|(?:pre|post)-tool-use|stop)-hook|new-diagnostics',
     ],
     attached: ['ide_selection|bash-(?:input|stdout|stderr)|local-command-std(?:out|err)'],
     typed: ['command-args'],
@@ -61,30 +60,30 @@ export const CLIENT_MARKUP: readonly Client[] = [
   },
   {
     source:
-      'Cline, src/core/task/index.ts; Roo Code and Kilo Code, src/core/task/Task.ts and src/core/environment',
+      'Cline, Roo Code and Kilo Code, src/core: task, environment, mentions/index.ts, prompts/responses.ts',
     added: ['environment_details|explicit_instructions|task_progress'],
+    attached: [
+      '(?:file|folder|url)_content|workspace_diagnostics|git_(?:working_state|commit)|terminal_output',
+    ],
     typed: ['task|feedback|user_message|user_feedback|answer'],
+    notice: ['\\[ERROR\\] You did not use a tool'],
+    reply: ['\\[TASK RESUMPTION\\]|The user provided the following feedback:|You seem to be having trouble '],
     rest: [
       '# (?:Todo List \\(Optional|task_progress (?:RECOMMENDED|List|CREATION)|TODO LIST (?:CREATION|UPDATE|RECOMMENDED)|Current Progress:)',
     ],
   },
   {
-    source: 'Cline, Roo Code and Kilo Code, src/core/mentions/index.ts',
-    attached: [
-      '(?:file|folder|url)_content|workspace_diagnostics|git_working_state|git_commit|terminal_output',
-    ],
-  },
-  {
-    source: 'Codex (openai/codex), codex-rs/core/src/context/contextual_user_message.rs',
+    source: 'Codex (openai/codex), codex-rs/core/src/context and codex-rs/tui/prompt_for_init_command.md',
     added: [
       '(?:environment|extension|goal)_context|user_instructions|turn_aborted|hook_prompt|permissions|skill',
     ],
     attached: ['user_shell_command'],
+    notice: ['Generate a file named AGENTS\\.md|# AGENTS\\.md instructions for |<permissions instructions'],
   },
   {
     source: 'Copilot Chat (microsoft/vscode-copilot-chat), src/extension/prompts/node/agent/agentPrompt.tsx',
     added: [
-      '(?:environment|workspace|repository)_?info|editorcontext|repocontext|toolreferences|reminderinstructions',
+      '(?:environment|workspace|repository)_?info|(?:editor|repo)context|toolreferences|reminderinstructions',
     ],
     attached: ['attachments?'],
     request: ['userrequest'],
@@ -100,25 +99,10 @@ export const CLIENT_MARKUP: readonly Client[] = [
     rest: ['Implement the plan as specified, it is attached for your reference\\.'],
   },
   {
-    source: 'Gemini CLI (google-gemini/gemini-cli), packages/core/src/utils/environmentContext.ts',
+    source: 'Gemini CLI (google-gemini/gemini-cli), environmentContext.ts and atCommandProcessor.ts',
     added: ['session_context'],
     notice: ['This is the Gemini CLI\\. We are setting up the context'],
-  },
-  {
-    source: 'Codex (openai/codex), codex-rs/core/src/context and codex-rs/tui/prompt_for_init_command.md',
-    notice: [
-      'Generate a file named AGENTS\\.md that serves as a contributor guide',
-      '# AGENTS\\.md instructions for ',
-      '<permissions instructions',
-    ],
-  },
-  {
-    source:
-      'Cline (cline/cline), Roo Code (RooCodeInc/Roo-Code) and Kilo Code (Kilo-Org/kilocode), src/core/prompts/responses.ts',
-    notice: ['\\[ERROR\\] You did not use a tool'],
-    reply: [
-      '\\[TASK RESUMPTION\\]|The user provided the following feedback:|You seem to be having trouble proceeding\\.',
-    ],
+    rest: ['--- Content from referenced files ---'],
   },
   {
     source: 'pi (badlogic/pi-mono), packages/coding-agent/src/core/messages.ts',
@@ -131,10 +115,6 @@ export const CLIENT_MARKUP: readonly Client[] = [
     notice: ['No tool calls found in |There is no code from the last |Here is a demonstration of how to '],
   },
   {
-    source: 'SWE-agent',
-    notice: ['Your last (?:output|response|message) did not (?:contain|include|use)'],
-  },
-  {
     source: 'aider, .aider.chat.history.md',
     notice: ['aider chat started at |(?:\\S{0,150}aider\\b[^\\n]{0,200}\\n)?Aider v\\d'],
   },
@@ -143,10 +123,6 @@ export const CLIENT_MARKUP: readonly Client[] = [
     line: [
       'Summarize the task tool output above and continue with your task\\.|The following tool was executed by the user|Continue if you have next steps(?:, or stop and ask for clarification if you are unsure how to proceed\\.)?',
     ],
-  },
-  {
-    source: 'Gemini CLI, packages/cli/src/ui/hooks/atCommandProcessor.ts',
-    rest: ['--- Content from referenced files ---'],
   },
 ]
 
@@ -160,12 +136,8 @@ const NOTICE = new RegExp(`^(?:${patternOf('notice')})`)
 const REPLY = new RegExp(`^(?:${patternOf('reply')})`)
 const LINE = new RegExp(`^(?:${patternOf('line')})$`)
 const REST = new RegExp(`^(?:${patternOf('rest')})`)
-/** A quick check, because most texts have no such line. */
-const ANY_LINE = new RegExp(`(?:${patternOf('line')}|${patternOf('rest')})`)
 /** The most units of a line or a beginning that are compared. */
 const HEAD_UNITS = 400
-/** The longest line of a client, in UTF-16 units. */
-const LINE_UNITS = 200
 
 const TAG = /<(\/?)([A-Za-z][\w:.-]{0,60})(?:\s[^<>\n]{0,300})?>/g
 
@@ -177,7 +149,7 @@ export type Piece = { readonly by: 'user' | 'client' | 'attachment'; readonly te
  * closed counts if it begins a line: then the rest of the text is the client's. Takes linear time.
  */
 export function markupPieces(text: string): readonly Piece[] {
-  const head = headAt(text, firstCharacter(text))
+  const head = headOf(text)
   if (NOTICE.test(head)) return clients(text)
   if (REPLY.test(head)) return typedIn(text) ?? clients(text)
   if (!text.includes('<')) return linesIn(text)
@@ -216,9 +188,7 @@ export function typedText(text: string): string {
 
 /** Like `typedText`, but with its white space. A text without markup is returned unchanged. */
 export function wordsOf(text: string): string {
-  const pieces = markupPieces(text)
-  if (pieces.length === 1 && pieces[0]!.by === 'user') return pieces[0]!.text
-  return pieces
+  return markupPieces(text)
     .filter(({ by }) => by === 'user')
     .map((piece) => piece.text)
     .join('\n')
@@ -226,11 +196,9 @@ export function wordsOf(text: string): string {
 
 /** Returns a text of the same length, with spaces in place of the client's additions. */
 export function withoutMarkup(text: string): string {
-  const pieces = markupPieces(text)
-  if (pieces.every(({ by }) => by !== 'client')) return text
   const kept: string[] = []
   let at = 0
-  for (const piece of pieces) {
+  for (const piece of markupPieces(text)) {
     const from = text.indexOf(piece.text, at)
     kept.push(' '.repeat(from - at), piece.by === 'client' ? ' '.repeat(piece.text.length) : piece.text)
     at = from + piece.text.length
@@ -238,14 +206,8 @@ export function withoutMarkup(text: string): string {
   return kept.join('') + ' '.repeat(text.length - at)
 }
 
-function firstCharacter(text: string): number {
-  let at = 0
-  while (at < text.length && text[at]!.trim() === '') at += 1
-  return at
-}
-
-function headAt(text: string, at: number): string {
-  return text.slice(at, at + HEAD_UNITS)
+function headOf(text: string): string {
+  return text.trimStart().slice(0, HEAD_UNITS)
 }
 
 /**
@@ -254,7 +216,7 @@ function headAt(text: string, at: number): string {
  */
 function spokenIn(text: string): readonly Piece[] {
   if (text === '') return []
-  const head = headAt(text, firstCharacter(text))
+  const head = headOf(text)
   if (REPLY.test(head)) return typedIn(text) ?? clients(text)
   const name = /^<([A-Za-z][\w:.-]{0,60})[\s>]/.exec(head)?.[1]
   const typed = name !== undefined && TYPED.test(name.toLowerCase()) ? typedIn(text) : undefined
@@ -280,24 +242,17 @@ function typedIn(text: string): readonly Piece[] | undefined {
 
 /** Returns the lines of a text, with those of the client separate. If the text begins with a notice, all of it is the client's. */
 function linesIn(text: string): readonly Piece[] {
-  if (NOTICE.test(headAt(text, firstCharacter(text)))) return clients(text)
-  if (!ANY_LINE.test(text)) return [{ by: 'user', text }]
-  const lines = text.split('\n')
-  const pieces: Piece[] = []
-  let typed = 0
-  const close = (to: number): void => {
-    if (to > typed) pieces.push({ by: 'user', text: lines.slice(typed, to).join('\n') })
+  if (NOTICE.test(headOf(text))) return clients(text)
+  const pieces: { by: 'user' | 'client'; text: string }[] = []
+  let isRest = false
+  for (const line of text.split('\n')) {
+    const head = headOf(line).trim()
+    isRest ||= REST.test(head)
+    const by = isRest || LINE.test(head) ? 'client' : 'user'
+    const last = pieces.at(-1)
+    if (last?.by === by) last.text += `\n${line}`
+    else pieces.push({ by, text: line })
   }
-  for (const [index, line] of lines.entries()) {
-    const head = line.slice(0, HEAD_UNITS).trim()
-    const isRest = REST.test(head)
-    if (!isRest && !(line.length <= LINE_UNITS && LINE.test(head))) continue
-    close(index)
-    typed = isRest ? lines.length : index + 1
-    pieces.push({ by: 'client', text: lines.slice(index, typed).join('\n') })
-    if (isRest) break
-  }
-  close(lines.length)
   return pieces
 }
 

@@ -5,20 +5,17 @@ import { withoutElements } from '../../messages/client-markup.ts'
  */
 
 /** Tags that people put around their own words. */
-const OWN_TAGS =
-  /^(?:task|query|question|request|user\w*|message|prompt|goal|instructions?|rules?|requirements|feedback|answer|important)$/
+const OWN_TAGS = /^(?:task|user\w*|instructions?|rules?|feedback|important)$/
 
 const TILDE_FENCE = /^[ \t]{0,12}~{3,80}[^~\n]*\n[\s\S]*?^[ \t]{0,12}~{3}.*/gm
 const QUOTES = /(?:^[ \t]{0,40}"""|"""[ \t]{0,40}$)[\s\S]*?"""/gm
 /** The beginning of a forwarded mail, or of the result of a call in a text. */
 const FORWARDED = new RegExp(
   [
-    '^\\s{0,8}-{3,20} ?(?:original|forwarded) message',
-    '^\\s{0,8}-{3,20} ?(?:ursprüngliche|weitergeleitete) nachricht',
+    '^\\s{0,8}-{3,20} ?(?:original|forwarded|ursprüngliche|weitergeleitete) (?:message|nachricht)',
     '^\\s{0,8}begin forwarded message:',
     '^\\[\\w{1,60}(?: for [^\\n]{0,400})?\\] Result:',
-    '^\\s{0,8}\\*{0,2}(?:From|Von|De|发件人|差出人)\\*{0,2}[:：](?! (?:and|or|und|oder|et|ou|y) )' +
-      '(?:.{0,200}\\n){0,3}?.{0,200}\\b(?:Sent|Date|To|Subject|Gesendet|Datum|Betreff|Objet|Asunto|主题|件名)\\*{0,2}[:：]',
+    '^\\s{0,8}\\*{0,2}(?:From|Von|De)\\*{0,2}:(?! and )(?:.{0,200}\\n){0,3}?.{0,200}\\b(?:Sent|Date|Gesendet|Datum)\\*{0,2}:',
   ].join('|'),
   'im',
 )
@@ -31,9 +28,8 @@ const FOREIGN_LINE = new RegExp(
     'at [\\w.$<>/]{1,200} ?\\(',
     '\\[?\\d\\d:\\d\\d:\\d\\d[\\d.,]{0,10}\\]?\\s',
     '[A-Z][a-z]{2} [ \\d]\\d \\d\\d:\\d\\d:\\d\\d',
-    '\\[(?:TRACE|DEBUG|INFO|WARN|WARNING|ERROR|FATAL)[\\]: ]',
-    '(?:DEBUG|INFO|ERROR|FATAL): ',
-    '(?:DEBUG|INFO|WARN|WARNING|ERROR|FATAL)(?: {2,}|\\t|:\\w{1,60}:)',
+    '\\[(?:DEBUG|INFO|WARN|WARNING|ERROR)[\\]: ]',
+    '(?:DEBUG|INFO|WARN(?:ING)?(?!: )|ERROR)(?:: | {2,}|\\t|:\\w{1,60}:)',
     '(?:\\||//|/\\*|\\*/|\\$ |@@ |\\+[-+#/*\\w{}<]|diff --git |\\d{2,6}[:│] |[\\w./-]{1,200}:\\d{1,6}:(?:\\d{1,6}:)? |.{0,300}(?:[│┃║╭╰├]|\\[map\\[|":["{[]))',
     '(?:[-*] )?\\[(?:web|search|page|site|url|tool|result|doc|document|mail|system|log|file|source)\\b[^\\]\\n]{0,200}\\](?!\\()',
   ]

@@ -1,3 +1,4 @@
+import { listIn } from '../../messages/json.ts'
 import type { Artifacts } from './artifacts.ts'
 import { isWrittenRule, type Rule, readRule, rulesInSummary } from './rules.ts'
 import { isDefaultTitle, type Topic, topicOf, topicsOf } from './topics.ts'
@@ -37,11 +38,6 @@ export function readPrevious(
   const earlier: string[] = []
   const wanted = new Map(topicsOf(titles).map((topic, i) => [titles[i], topic]))
 
-  const keep = (topic: Topic, item: string): void => {
-    const list = lines.get(topic)
-    if (list === undefined) lines.set(topic, [item])
-    else list.push(item)
-  }
   for (const text of texts) {
     for (const { title, items } of partsOf(text)) {
       if (title === TOOL_CALLS) continue
@@ -56,7 +52,7 @@ export function readPrevious(
         else if (ROOT.test(item)) root = ROOT.exec(item)?.[1] ?? ''
         else if ((isOurs || topic === 'files' || topic === 'concepts') && artifacts.carry(item, root))
           continue
-        else if (topic !== undefined) keep(topic, item)
+        else if (topic !== undefined) listIn(lines, topic).push(item)
         else {
           earlier.push(isBare ? item : `${title}: ${item}`)
           for (const rule of rulesInSummary(item)) rules.push(rule)

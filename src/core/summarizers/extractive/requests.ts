@@ -9,12 +9,11 @@ export function informative(text: string, max: number): string {
 }
 
 const SMALL_TALK =
-  /^(?:(?:ok(?:ay)?|yes|yeah|yep|no|sure|thanks?|thank you|great|cool|nice|perfect|hi|hello|hey|alright|good|lgtm|go on|continue|proceed|do it|go ahead|please|so much|very much)[\s,.!?]*)+$/i
+  /^(?:(?:ok(?:ay)?|yes|yeah|yep|no|sure|thanks?|thank you|great|nice|perfect|hi|hello|alright|good|go on|continue|proceed|do it|go ahead|please)[\s,.!?]*)+$/i
 /** A command of a chat client, `/undo`, `/add src/main.ts`, or its notes in brackets: `[Request interrupted]`. */
 const COMMAND = /^\s*(?:\/[a-z][\w-]{0,40}(?:[ \t][^\n]{0,200})?|(?:\[[^\]\n]{1,200}\]\s*)+)$/
 /** The beginning of what a program printed. */
-const PRINTED =
-  /^\s*(?:={3,}|\^C|Traceback \(most|(?:Unexpected )?[Ee]rror: |\$ |npm ERR!|>>> |Command failed)/
+const PRINTED = /^\s*(?:={3,}|\^C|Traceback \(most|[Ee]rror: |npm ERR!)/
 
 /** Whether a request contains nothing new: "ok", "yes, continue", "thanks", a command of the client, printed output. */
 export function isSmallTalk(text: string): boolean {

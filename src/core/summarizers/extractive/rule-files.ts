@@ -27,8 +27,7 @@ const NEGATED =
 export function filesObeyedIn(
   sentence: string,
 ): { paths: string[]; isNegated: boolean; rest: string } | undefined {
-  // Most sentences name no file.
-  const first = /\.\w|contributing/i.test(sentence) ? sentence.search(FILES) : -1
+  const first = sentence.search(FILES)
   if (first < 0) return undefined
   const found = OBEYS.exec(sentence)
   const isNegated = NEGATED.test(sentence.slice(0, found?.index ?? first))
@@ -40,7 +39,7 @@ export function filesObeyedIn(
 
 /** A line with which a client introduces the contents of a file. */
 const INTRODUCED = new RegExp(
-  `(?:^|\\n)[^\\w\\n]{0,10}(?:Contents of|Context from:|Instructions from:|#) ?(${FILE})|\\b(?:filePath|path|file)="(${FILE})"`,
+  `(?:^|\\n)[^\\w\\n]{0,10}(?:Contents of|Context from:|Instructions from:|#) ?(${FILE})`,
   'giu',
 )
 
@@ -48,7 +47,5 @@ const INTRODUCED = new RegExp(
 export function filesGivenIn(text: string): string[] {
   return markupPieces(text)
     .filter(({ by }) => by !== 'user')
-    .flatMap(({ text }) =>
-      [...text.matchAll(INTRODUCED)].map(([, heading, attribute]) => (heading ?? attribute)!),
-    )
+    .flatMap(({ text }) => [...text.matchAll(INTRODUCED)].map(([, path]) => path!))
 }

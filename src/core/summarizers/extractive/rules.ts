@@ -143,8 +143,6 @@ export function isFirm({ by, text }: Rule): boolean {
   return by !== 'User' || weightOf(text) > 2
 }
 
-/** The minimum length of a rule, units. */
-const MIN_RULE = 5
 /** The maximum length of the reason for a refusal. */
 const MAX_REASON = 500
 /** A line above a list of rules that is no rule itself. */
@@ -180,8 +178,7 @@ function rulesOfUser(text: string, isFirst = true, position?: number): Rule[] {
       at = Math.max(at, next)
     }
     // A heading alone commands nothing; beside a file, only what is firm is a rule of its own.
-    const isRule = weight > (named === undefined ? 0 : 2) && sentence.length >= MIN_RULE
-    if (isRule && !isHeading) add(sentence, weight)
+    if (weight > (named === undefined ? 0 : 2) && !isHeading) add(sentence, weight)
   }
   return rules
 }
@@ -230,20 +227,13 @@ const WITHDRAWS = new RegExp(
   'gi',
 )
 
-/** The maximum number of rules: the oldest and the newest ones. */
-const MAX_RULES = [500, 1_000] as const
-
 /** The rules in a conversation, oldest first. Repeated ones are removed later, when they are merged. */
 export function rulesIn({ texts, ruleFiles }: Pick<Conversation, 'texts' | 'ruleFiles'>): Rule[] {
   const said = texts.filter(({ by }) => by === 'user')
   const rules = said.flatMap((item, i) =>
     item.reply?.startsWith(REFUSED) ? reasonOf(item) : rulesOfUser(item.own, i === 0, item.position),
   )
-  const excess = new Set(rules.filter(({ weight }) => weight >= 0).slice(MAX_RULES[0], -MAX_RULES[1]))
-  return [
-    ...(ruleFiles.length > 0 ? [filesRule(ruleFiles)] : []),
-    ...rules.filter((rule) => !excess.has(rule)),
-  ]
+  return ruleFiles.length > 0 ? [filesRule(ruleFiles), ...rules] : rules
 }
 
 /** The reason for a refusal is a rule as a whole, unless it only reports or asks. */
@@ -293,7 +283,6 @@ export function isWrittenRule(line: string): boolean {
 export function rulesInSummary(text: string): Rule[] {
   return rulesOfUser(text)
     .filter(({ weight }) => weight >= 3)
-    .slice(0, 20)
     .map((rule) => (rule.by === 'Files' ? rule : { ...rule, by: 'Earlier' }))
 }
 
@@ -334,16 +323,12 @@ export function sortedRules(rules: readonly Rule[]): {
     const one = held.size < MAX_HELD ? heldBy(rule.text) : undefined
     if (one !== undefined) held.set(key, one)
   }
-  const named = [...files].slice(0, MAX_FILES)
   return {
-    inForce: [...(named.length > 0 ? [filesRule(named)] : []), ...inForce.values()],
+    inForce: [...(files.size > 0 ? [filesRule([...files])] : []), ...inForce.values()],
     // One that was stated again is in force.
     withdrawn: withdrawn.filter(({ text }) => !inForce.has(keyOf(text))),
   }
 }
-
-/** The maximum number of files with rules. */
-const MAX_FILES = 12
 
 /** Adds a file, or removes it. A name without a directory is any file of that name. */
 function nameFile(files: Set<string>, path: string, isObeyed: boolean): void {
@@ -410,8 +395,7 @@ function withdrawnBy(text: string, rules: ReadonlyMap<string, Rule>): string | u
   let most = 0
   let found: string | undefined
   for (const [key, rule] of rules) {
-    // What need not be done may be forbidden all the same.
-    if (rule.text === text || (NEED_NOT.test(clause) && BAN.test(rule.text))) continue
+    if (rule.text === text) continue
     const own = contentWords(rule.text)
     const shared = [...own].filter((word) => words.has(word)).length
     if (shared === 0 || shared < most || (shared < least && shared < own.size)) continue
@@ -420,9 +404,6 @@ function withdrawnBy(text: string, rules: ReadonlyMap<string, Rule>): string | u
   }
   return found
 }
-
-const NEED_NOT = /\b(?:need|have to|necessary|required|hace falta|nécessaire)\b|不用|不需要|必要/i
-const BAN = /\b(?:never|not|no|avoid|niemals|nie|nicht|kein\w*|nunca|jamais)\b|n['’]t\b|不|ない|지 ?마/i
 
 const NO_CONTENT =
   /^(?:about|after|again|allowed|always|anymore|before|could|don$|dont|every|fine|forget|from|have|instead|into|longer|make|mind|must|need|never|nevermind|okay|only|please|requir|rule|sa[i]d|should|sure|that|their|them|there|these|they|this|those|tol[d]|used|using|what|when|will|with|work|would|your|nicht|immer|jetzt|wieder|doch|dürfe|darf|niema|bitte|erlaubt|interdit|prohibid|permit|está|chang(?:ed?|ing)$|(?:est|all|and|any|are|but|can|did|for|get|had|has|how|its|let|may|new|not|now|one|our|out|she|the|try|use|via|was|way|who|why|yes|yet|you|das|dem|den|der|die|ein|ich|ihr|mit|und|von|wir|des|les|pas|plus|que|une|con|del|los|las|por)$)/

@@ -14,7 +14,7 @@ import { outcomeOf } from './statements.ts'
 const QUESTION = 200
 const ANSWER = 220
 /** The number of messages after which somebody who speaks again begins a new topic. */
-const PAUSE = 25
+const PAUSE = 50
 /** The number of texts after which a topic is closed: the next question or statement begins another one. */
 const MAX_THREAD_TEXTS = 20
 /** The least units of a statement that begins a topic. */
@@ -25,12 +25,8 @@ const MAX_READ = 400
 const MAX_TOPICS = 120
 const MAX_AGENTS = 12
 
-type Said = {
-  readonly speaker: string
-  readonly text: string
-  readonly at: number
-  readonly isDirect: boolean
-}
+/** `isDirect`: whether it addresses the asker. */
+type Said = Utterance & { readonly isDirect: boolean }
 type Thread = { readonly asker: string; readonly said: Said[]; last: number }
 
 /** The topics of a group talk, oldest first, each with its line: who asked or said what, and who answered what. */
@@ -46,21 +42,10 @@ export function threadCourse(texts: readonly Utterance[]): ReadonlyMap<Exchange,
     const [answer] = answers.toSorted((a, b) => worth(b.text, b.isDirect) - worth(a.text, a.isDirect))
     const told = `${asker}: "${informative(opening.text, QUESTION)}"`
     const settled = answer === undefined ? '' : outcomeOf([answer], ANSWER)
-    const isShort = answer !== undefined && answer.text.length <= ANSWER
-    const answered = isShort && settled !== '' ? informative(answer.text, ANSWER) : settled
+    const answered =
+      settled !== '' && answer!.text.length <= ANSWER ? informative(answer!.text, ANSWER) : settled
     const outcome = answered === '' ? '' : `${answer!.speaker}: "${answered}"`
-    const utterance = ({ speaker, text, at }: Said): Utterance => ({
-      by: 'assistant',
-      speaker,
-      text,
-      at,
-      own: text,
-    })
-    const exchange = {
-      request: utterance(opening),
-      replies: said.filter((one) => one !== opening).map(utterance),
-      commits: [],
-    }
+    const exchange = { request: opening, replies: said.filter((one) => one !== opening), commits: [] }
     return [[exchange, { text: outcome === '' ? told : `${told} → ${outcome}`, outcome }] as const]
   })
   return new Map(course.slice(-MAX_TOPICS))
@@ -79,7 +64,8 @@ function threadsIn(texts: readonly Utterance[]): Thread[] {
   const threads: Thread[] = []
   const lastOf = new Map<string, Thread>()
   let before: Thread | undefined
-  for (const { speaker = '', text, at } of texts) {
+  for (const utterance of texts) {
+    const { speaker = '', text, at } = utterance
     for (const part of partsFor(text, lastOf, speaker)) {
       const own = lastOf.get(speaker.toLowerCase())
       const silence = own === undefined ? Number.POSITIVE_INFINITY : at - own.last
@@ -88,10 +74,10 @@ function threadsIn(texts: readonly Utterance[]): Thread[] {
         one !== undefined && !(opens && one.said.length >= MAX_THREAD_TEXTS)
       const thread: Thread =
         part.to ??
-        (own?.asker === speaker && silence <= 2 * PAUSE && isOpen(own) ? own : undefined) ??
-        (isOpen(before) && !(opens && silence > 2 * PAUSE) ? before : undefined) ??
+        (own?.asker === speaker && silence <= PAUSE && isOpen(own) ? own : undefined) ??
+        (isOpen(before) && !(opens && silence > PAUSE) ? before : undefined) ??
         threads[threads.push({ asker: speaker, said: [], last: at }) - 1]!
-      thread.said.push({ speaker, text: part.text, at, isDirect: part.to !== undefined })
+      thread.said.push({ ...utterance, text: part.text, own: part.text, isDirect: part.to !== undefined })
       thread.last = at
       lastOf.set(speaker.toLowerCase(), thread)
       before = thread

@@ -23,8 +23,10 @@ const DEFAULTS: ReadonlyMap<string, Topic> = new Map(
 
 /** Words of other titles and their topics, the most telling first. */
 const WORDS: readonly (readonly [RegExp, Topic])[] = [
-  [/constraint|rule|preference|convention|guideline|requirement|instruction/, 'rules'],
-  [/decision|decided|agreed/, 'rules'],
+  [
+    /constraint|rule|preference|convention|guideline|requirement|instruction|decision|decided|agreed/,
+    'rules',
+  ],
   [/next steps?|follow/, 'next'],
   [/pending|to ?do|task list|remaining|open (?:items|points|tasks)|action|outstanding|backlog/, 'pending'],
   [/required|needed|must read/, 'required'],
@@ -34,7 +36,6 @@ const WORDS: readonly (readonly [RegExp, Topic])[] = [
   [/evolution|history|timeline|done|completed|accomplish|topic|discussed|events/, 'evolution'],
   [/goal|request|intent|purpose|objective|task|overview|summary|context|background/, 'request'],
   [/concept|technical|technolog|term|tool|environment|entit/, 'concepts'],
-  [/question|unresolved|unanswered|clarif/, 'next'],
 ]
 
 /**
