@@ -249,6 +249,12 @@ describe('a line that contradicts the log is corrected after the text', () => {
     ['tests in Spanish', FAILING, 'Todas las pruebas pasan.', LAST_TESTS],
     ['tests in Chinese', FAILING, '已修复,测试全部通过。', LAST_TESTS],
     ['tests in Japanese', FAILING, 'すべてのテストが通りました。', LAST_TESTS],
+    [
+      'a chain told as a success',
+      [TASK, ...run('cd fees && CI=1 make release', 'make: *** [release] Error 2')],
+      '`cd fees && CI=1 make release` succeeded.',
+      'bash `make release` failed',
+    ],
     ['a command in Spanish', FAILING, 'Se ejecutó `npm test` con éxito.', 'bash `npm test` failed'],
     ['a command with a mark', FAILING, '`npm test` ✅', 'bash `npm test` failed'],
     [

@@ -27,7 +27,7 @@ import {
   successesIn,
   withoutStress,
 } from './claims.ts'
-import { baseOf, type CheckedLog, type Run } from './log-reader.ts'
+import { baseOf, type CheckedLog, partsOf, type Run } from './log-reader.ts'
 
 /*
  * A model's summary is compared with the log: what its lines claim of commands, tests, files, rules and tasks with what became of them.
@@ -359,7 +359,7 @@ function wrongCounts(sentence: string, { counts, isWhole }: CheckedLog): string[
 function wrongOutcomes(sentence: string, plain: string, above: string, record: CheckedLog): string[] {
   const { failures, lastTest, runs: all } = record
   const named = (text: string, subject: string): readonly Run[] => {
-    const exact = all.filter((run) => isNamedIn(text, run))
+    const exact = all.filter(callsIn(text))
     return exact.length > 0 ? exact : about(subject, all)
   }
   const notes = new Set<string>()
@@ -372,7 +372,7 @@ function wrongOutcomes(sentence: string, plain: string, above: string, record: C
       notes.add(`the last tests failed: ${lastTest.label}`)
     else if (last?.outcome === 'failed') notes.add(`${last.label} failed`)
     // A whole chain.
-    const open = failures.find((one) => one.isOpen && !one.isOvercome && isNamedIn(sentence, one))
+    const open = failures.find((one) => one.isOpen && !one.isOvercome && callsIn(sentence)(one))
     if (notes.size === 0 && open !== undefined && last?.outcome !== 'ok') notes.add(`${open.label} failed`)
   }
   for (const { clause, subject, isNow } of failuresIn(sentence, above)) {
@@ -413,28 +413,26 @@ function about(subject: string, runs: readonly Run[]): Run[] {
 
 const PREPOSITION = /\b(?:of|for|in|on|with|to|from|at|by|von|mit|de|del|des|du|en|pour)\b/i
 
-/** Whether a text names a call: its command, or the name of its tool, which is no common word. */
-function isNamedIn(text: string, { label, command }: Pick<Run, 'label' | 'command'>): boolean {
-  const [tool = ''] = label.split(' `')
-  if (command !== undefined) return runs(text, command)
-  const target = /`(.*)`$/.exec(label)?.[1]
-  return (
-    (/[_-]|[a-z][A-Z]/.test(tool) && mentions(text, tool)) ||
-    (target?.includes(' ') === true && runs(text, target))
-  )
-}
-
-/** Whether a sentence names a command: in code as a whole, or in several words without further arguments. */
-function runs(sentence: string, command: string): boolean {
-  const wanted = oneLine(command)
-  for (const [, code = ''] of sentence.matchAll(/`([^`]{1,400})`/g)) if (oneLine(code) === wanted) return true
-  if (!wanted.includes(' ')) return false
-  const at = sentence.replaceAll('`', '"').indexOf(wanted)
-  return (
-    at >= 0 &&
-    !/[\w-]/.test(sentence[at - 1] ?? '') &&
-    /^(?:[\s.,;:!?)"']|$)(?! ?-)/.test(sentence.slice(at + wanted.length))
-  )
+/** What tells whether a text names a call: its command, or the name of its tool, which is no common word. */
+function callsIn(text: string): (run: Pick<Run, 'label' | 'command'>) => boolean {
+  const codes = [...text.matchAll(/`([^`]{1,400})`/g)].map(([, code = '']) => oneLine(code))
+  const commands = new Set(codes.flatMap((code) => [code, partsOf(code, 'ok').at(-1)?.command]))
+  const bare = text.replaceAll(/`[^`]{1,400}`/g, '"')
+  // In code as a whole or as the last of a chain, or in several words without further arguments.
+  const isRun = (command: string): boolean => {
+    if (commands.has(command)) return true
+    const at = command.includes(' ') ? bare.indexOf(command) : -1
+    return (
+      at >= 0 &&
+      !/[\w-]/.test(bare[at - 1] ?? '') &&
+      /^(?:[\s.,;:!?)"']|$)(?! ?-)/.test(bare.slice(at + command.length))
+    )
+  }
+  return ({ label, command }) => {
+    if (command !== undefined) return isRun(oneLine(command))
+    const [tool = '', target = ''] = label.split(/ `|`$/)
+    return (/[_-]|[a-z][A-Z]/.test(tool) && mentions(text, tool)) || (target.includes(' ') && isRun(target))
+  }
 }
 
 /** The texts that name a file: its path, its last two segments, and its base name when no other file has it. */
