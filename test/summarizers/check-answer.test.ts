@@ -113,22 +113,8 @@ describe('what a summary lacks is added from the log and marked', () => {
     const failing = call('refund_item', { item: '5521' }, 'Error: the refund window is closed')
     const { own } = await summarized([TASK, ...failing], 'A new kettle is sent.')
     expect(own).toContain('- refund_item `5521` failed: Error: the refund window is closed')
-    const told = await summarized(
-      [TASK, ...failing],
-      'No refund, because its window is closed. Error shown; the end.',
-    )
-    expect(told.own).not.toContain('## Added')
     const later = [TASK, ...failing, ...call('refund_item', { item: '5521', to: 'card' }, 'refunded')]
     expect((await summarized(later, 'A new kettle is sent.')).own).toBe('A new kettle is sent.')
-  })
-
-  it('nothing, when a rule lacks only its first conjunction', async () => {
-    const rule = say('user', 'Yes. And please never call me, write to mia@example.org instead.')
-    const { own } = await summarized(
-      [TASK, rule],
-      '- Please never call me, write to mia@example.org instead.',
-    )
-    expect(own).not.toContain('## Added')
   })
 
   it('nothing, when the summary has all of it; whatever the case and punctuation of a rule', async () => {
@@ -249,6 +235,12 @@ describe('a line that contradicts the log is corrected after the text', () => {
     ['tests in Spanish', FAILING, 'Todas las pruebas pasan.', LAST_TESTS],
     ['tests in Chinese', FAILING, '已修复,测试全部通过。', LAST_TESTS],
     ['tests in Japanese', FAILING, 'すべてのテストが通りました。', LAST_TESTS],
+    [
+      'a chain told as a success',
+      [TASK, ...run('cd fees && CI=1 make release', 'make: *** [release] Error 2')],
+      '`cd fees && CI=1 make release` succeeded.',
+      'bash `make release` failed',
+    ],
     ['a command in Spanish', FAILING, 'Se ejecutó `npm test` con éxito.', 'bash `npm test` failed'],
     ['a command with a mark', FAILING, '`npm test` ✅', 'bash `npm test` failed'],
     [

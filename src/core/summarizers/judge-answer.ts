@@ -4,22 +4,20 @@ import type { AnswerProblem, Summarizer, SummaryAnswer } from './summarizer.ts'
 
 /** Only a text up to this many characters counts as a refusal, or as an instruction: a longer one has content. */
 const REFUSAL_CHARS = 400
-/** The beginnings of a refusal in other languages: German, French, Spanish, Portuguese, Italian, Russian, Chinese, Japanese. */
-const OTHER_REFUSAL = new RegExp(
+/** The beginnings of a refusal: English, German, French, Spanish, Portuguese, Russian, Chinese, Japanese. */
+const REFUSAL = new RegExp(
   [
-    '^(?:(?:es )?tut mir (?:sehr )?leid(?!\\p{L})|entschuldigung,|leider (?:kann|darf|ist es mir)(?!\\p{L})|ich (?:kann|darf|werde) (?:(?:das|dies\\w{0,2}|dabei|ihnen|dir|die|den|diese\\w?)(?!\\p{L})[^.!?\\n]{0,120} )?nicht(?!\\p{L})|ich bin nicht in der lage(?!\\p{L})',
+    "^(?:(?:(?:i['’]?m|i am) (?:really |very |so )?sorry|sorry,|i apologi[sz]e|unfortunately, i|(?:i['’]?m|i am) (?:unable|not able|not allowed|not permitted)|i (?:can(?:no|['’])t|cannot|could not|couldn['’]t|won['’]t|will not|must decline|have to decline))(?!\\p{L})",
+    '(?:es )?tut mir (?:sehr )?leid(?!\\p{L})|entschuldigung,|leider (?:kann|darf|ist es mir)(?!\\p{L})|ich (?:kann|darf|werde) (?:(?:das|dies\\w{0,2}|dabei|ihnen|dir|die|den|diese\\w?)(?!\\p{L})[^.!?\\n]{0,120} )?nicht(?!\\p{L})|ich bin nicht in der lage(?!\\p{L})',
     'désolée?[\\s,.!]|je suis (?:vraiment )?désolée?(?!\\p{L})|je ne (?:peux|suis) pas(?!\\p{L})|malheureusement, je ne(?!\\p{L})',
     'lo siento(?!\\p{L})|lamentablemente, no(?!\\p{L})|no puedo(?!\\p{L})|no me es posible(?!\\p{L})',
-    'desculpe(?!\\p{L})|sinto muito(?!\\p{L})|infelizmente,? não(?!\\p{L})|(?:eu )?não posso(?!\\p{L})|mi dispiace(?!\\p{L})|non posso(?!\\p{L})',
+    'desculpe(?!\\p{L})|sinto muito(?!\\p{L})|infelizmente,? não(?!\\p{L})|(?:eu )?não posso(?!\\p{L})',
     'извините|к сожалению, я(?!\\p{L})|я не (?:могу|имею)',
     '(?:非常|很|十分)?(?:抱歉|对不起|對不起)|我(?:无法|不能|無法)',
     '(?:大変|誠に)?申し訳(?:あり|ござい)|すみませんが|恐れ入りますが)',
   ].join('|'),
   'iu',
 )
-/** The beginnings of a refusal, in English. */
-const REFUSAL =
-  /^(?:(?:i['’]?m|i am) (?:really |very |so )?sorry\b|sorry,|i apologi[sz]e\b|unfortunately, i\b|(?:i['’]?m|i am) (?:unable|not able|not allowed|not permitted)\b|i (?:can(?:no|['’])t|cannot|could not|couldn['’]t|won['’]t|will not|must decline|have to decline)\b)/i
 /** A line of a summary: a heading or an item of a list. */
 const SUMMARY_LINE = /^\s{0,3}(?:#{1,6}\s|[-*•]\s|\d{1,3}[.)]\s|\*\*)/m
 
@@ -30,13 +28,10 @@ const INSTRUCTION = new RegExp(
     "(?:i['’]ll|i will|i(?:['’]m| am) going to|i (?:need|have|want|should) ?(?:to)?|let me|let['’]s|we (?:need|have|should|must) ?(?:to)?) {0,3}(?:now |first |just |then ){0,2}(?:summari[sz]e|write|produce|create|provide|generate|read|look|check|review|analy[sz]e|start|begin|continue|think|call|use|output|answer|respond)\\b",
     '|(?:please )?(?:summari[sz]e|write (?:a|the) summary|continue (?:with|working|the|from|where)|proceed (?:with|to)|follow (?:the|these)|ignore (?:all|any|the|your|previous)|disregard)\\b',
     '|you (?:are (?:an? |the |now )|must\\b|should\\b|will now\\b|need to\\b)|your (?:task|job|role) is\\b',
-    ')',
+    "|ich werde (?:jetzt|nun|zuerst|zunächst)\\b|du (?:musst|bist (?:jetzt|ein\\w?))\\b|je vais (?:maintenant|d['’]abord)\\b|tu dois\\b|(?:ahora )?voy a \\p{L}{1,20}r\\b|debes\\b|vou agora\\b|(?:я сейчас|сейчас я)\\s|(?:现在)?我(?:现在|将要?|先来?|来)(?:总结|读取|查看|调用|检查)|你(?:必须|现在是)|(?:それでは|これから)[^。\\n]{0,80}ます)",
   ].join(''),
-  'i',
+  'iu',
 )
-/** The same announcements in other languages. */
-const OTHER_INSTRUCTION =
-  /^(?:ich werde (?:jetzt|nun|zuerst|zunächst)\b|du (?:musst|bist (?:jetzt|ein\w?))\b|je vais (?:maintenant|d['’]abord)\b|tu dois\b|(?:ahora )?voy a \p{L}{1,20}r\b|debes\b|vou agora\b|(?:я сейчас|сейчас я)\s|(?:现在)?我(?:现在|将要?|先来?|来)(?:总结|读取|查看|调用|检查)|你(?:必须|现在是)|(?:それでは|これから)[^。\n]{0,80}ます)/iu
 /** The beginning of a call in the notation of a model's template, or of a message in the name of the system. */
 const PROTOCOL =
   /^(?:<\/?(?:function_calls|tool_calls?|tool_use|invoke|function|antml:|system|system-reminder|tool_response|tool_result)[\s=:>]|\[TOOL_CALLS\]|<minimax:tool_call|<seed:tool_call|<[|｜](?:tool|python_tag|im_start|start|channel|system|recipient|DSML|assistant|action_start|plugin)|✿FUNCTION✿|```tool_(?:code|call)|\[?\s{0,20}\{(?=[\s\S]{0,300}"(?:function_?call|tool_calls|arguments|args|input)"\s{0,20}:)|(?:assistant )?to=[\w.]{1,80}|functions\.\w)/i
@@ -53,8 +48,8 @@ export function judgeAnswer(
   answer: SummaryAnswer | undefined,
 ): { readonly text: string } | { readonly problem: AnswerProblem } {
   const shown = typeof answer?.text === 'string' ? answer.text : ''
-  const reason = reasonOf(answer)
-  if (reason === 'content-filter') return { problem: 'SUMMARY_REFUSED' }
+  const reason = answer?.finishReason ?? ''
+  if (FILTERED.test(reason)) return { problem: 'SUMMARY_REFUSED' }
   const text = withoutThinking(shown)
   if (text === '') {
     // Reasoning used up the limit, or the text consists of reasoning only.
@@ -62,30 +57,16 @@ export function judgeAnswer(
       shown.trim() !== '' || (typeof answer?.reasoning === 'string' && answer.reasoning.trim() !== '')
     return { problem: hasThought ? 'SUMMARY_REASONING_ONLY' : 'EMPTY_SUMMARY' }
   }
-  if (reason === 'length') return { problem: 'SUMMARY_CUT' }
-  if (isRefusal(text)) return { problem: 'SUMMARY_REFUSED' }
-  if (isProtocol(text) || isInstruction(text)) return { problem: 'SUMMARY_NOT_A_RECORD' }
+  if (CUT.test(reason)) return { problem: 'SUMMARY_CUT' }
+  if (isBrief(text) && REFUSAL.test(text)) return { problem: 'SUMMARY_REFUSED' }
+  if (isProtocol(text) || (isBrief(text) && INSTRUCTION.test(text)))
+    return { problem: 'SUMMARY_NOT_A_RECORD' }
   return { text }
 }
 
 /** The finish reasons that matter, in the spellings of the AI SDK and of the providers. */
-function reasonOf(answer: SummaryAnswer | undefined): 'length' | 'content-filter' | undefined {
-  switch (answer?.finishReason) {
-    case 'length':
-    case 'max_tokens':
-    case 'max_output_tokens':
-    case 'MAX_TOKENS':
-      return 'length'
-    case 'content-filter':
-    case 'content_filter':
-    case 'refusal':
-    case 'SAFETY':
-    case 'PROHIBITED_CONTENT':
-      return 'content-filter'
-    default:
-      return undefined
-  }
-}
+const CUT = /^(?:length|max_tokens|max_output_tokens|MAX_TOKENS)$/
+const FILTERED = /^(?:content[-_]filter|refusal|SAFETY|PROHIBITED_CONTENT)$/
 
 /** The text after complete blocks of reasoning at its beginning; empty when such a block is not closed. */
 function withoutThinking(shown: string): string {
@@ -93,15 +74,10 @@ function withoutThinking(shown: string): string {
   for (;;) {
     const tag = THINKING.find((name) => text.slice(0, name.length + 2).toLowerCase() === `<${name}>`)
     if (tag === undefined) return text
-    const end = closing(text, tag)
-    if (end === undefined) return ''
-    text = text.slice(end).trim()
+    const end = text.search(new RegExp(`</${tag}>`, 'i'))
+    if (end < 0) return ''
+    text = text.slice(end + tag.length + 3).trim()
   }
-}
-
-function closing(text: string, tag: string): number | undefined {
-  const at = text.search(new RegExp(`</${tag}>`, 'i'))
-  return at === -1 ? undefined : at + tag.length + 3
 }
 
 /** The text after reasoning whose beginning is in the prompt: some templates end with `<think>`. */
@@ -112,9 +88,9 @@ function afterReasoning(text: string): string {
   return /<think|```/i.test(before) ? text : text.slice(end.index + end[0].length).trim()
 }
 
-function isRefusal(text: string): boolean {
-  const isOne = REFUSAL.test(text) || OTHER_REFUSAL.test(text)
-  return text.length <= REFUSAL_CHARS && isOne && !SUMMARY_LINE.test(text)
+/** Whether a text is short and has no line of a summary. */
+function isBrief(text: string): boolean {
+  return text.length <= REFUSAL_CHARS && !SUMMARY_LINE.test(text)
 }
 
 /** Whether a text is the call of a tool, or a message of the system, with at most a short sentence beside it. */
@@ -123,20 +99,7 @@ function isProtocol(text: string): boolean {
   const { form, text: rest } = commandsIn(text, undefined)
   // A sentence that only quotes a call goes on after it.
   const isLast = form === 'marked' && /(?:[>}\])`]|REPLACE)\s{0,20}$/.test(text.slice(-40))
-  return isLast && rest.length <= REFUSAL_CHARS && !SUMMARY_LINE.test(rest)
-}
-
-/** Whether a short text tells someone what to do, or what the writer is about to do. */
-function isInstruction(text: string): boolean {
-  const isOne = INSTRUCTION.test(text) || OTHER_INSTRUCTION.test(text)
-  return text.length <= REFUSAL_CHARS && isOne && !SUMMARY_LINE.test(text)
-}
-
-/** The summarizer of a run, and the requested model when it cannot be used. */
-type ChosenSummarizer = {
-  readonly summarizer: Summarizer
-  /** The requested provider and model (`vertex:gemini-2.5-flash`) when the summarizer cannot use them. */
-  readonly insteadOf?: string
+  return isLast && isBrief(rest)
 }
 
 /**
@@ -147,14 +110,13 @@ export function chosenSummarizer(
   given: Summarizer | undefined,
   provider: string | undefined,
   model: string | undefined,
-): ChosenSummarizer {
+): { readonly summarizer: Summarizer; readonly insteadOf?: string } {
   const asked = { ...(provider && { provider }), ...(model && { model }) }
-  const insteadOf = [asked.provider, asked.model].filter((name) => name !== undefined).join(':')
-  const summarizer = given ?? extractiveSummarizer
-  const canWrite = summarizer !== extractiveSummarizer && summarizer.canUse?.(asked) !== false
-  if (canWrite) return { summarizer }
-  if (insteadOf !== '') return { summarizer: extractiveSummarizer, insteadOf }
-  return summarizer === extractiveSummarizer
-    ? { summarizer }
-    : { summarizer: extractiveSummarizer, insteadOf: summarizer.name }
+  const named = Object.values(asked).join(':')
+  if (given !== undefined && given !== extractiveSummarizer && given.canUse?.(asked) !== false)
+    return { summarizer: given }
+  const insteadOf = named || given?.name
+  return insteadOf === undefined || insteadOf === extractiveSummarizer.name
+    ? { summarizer: extractiveSummarizer }
+    : { summarizer: extractiveSummarizer, insteadOf }
 }

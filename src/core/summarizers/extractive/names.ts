@@ -1,4 +1,5 @@
 import { detached, headOf, tailOf } from '../../messages/characters.ts'
+import { withoutSecrets } from '../secrets.ts'
 
 /*
  * Names: paths, identifiers of code, ids, amounts and numbers. A summary has room for few of those that a conversation used, so each
@@ -113,7 +114,7 @@ export class Names {
 
   /** Adds the names of a text of message `at`. `home`: the artifact whose text it is. `field`: of a value, the name of its field. */
   add(text: string, source: NameSource, at: number, home: number, field = ''): void {
-    eachName(wholeWords(text), (name) => {
+    eachName(withoutSecrets(wholeWords(text)), (name) => {
       const uses = this.#usesOf(name)
       if (source !== 'output') uses.written += 1
       if (uses.last !== at) uses.messages += 1
@@ -162,7 +163,8 @@ export class Names {
   listed(name: string): string | undefined {
     if (isListable(name)) return name
     const field = this.#uses.get(name)?.field ?? ''
-    return field === '' || isCredential(name) || isCredential(field) ? undefined : `${field}: ${name}`
+    const listed = `${field}: ${name}`
+    return field === '' || /token$/i.test(field) || withoutSecrets(listed) !== listed ? undefined : listed
   }
 
   /** Visits all names with their artifacts, in order of first use. */
@@ -191,17 +193,9 @@ const MEASURE =
 /** A hash, or an id that only a machine reads: hexadecimal, or a long run in which letters and digits change places often. */
 const HASH = /^(?=\w{0,64}\d)[0-9a-f]{6,64}$|^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}/i
 const OPAQUE = /(?:[A-Za-z]\d|\d[A-Za-z])\w{0,8}(?:[A-Za-z]\d|\d[A-Za-z])\w{0,8}(?:[A-Za-z]\d|\d[A-Za-z])/
-/** What secrets look like: a known prefix, or a long word of mixed case and digits. */
-const CREDENTIAL =
-  /^\$2[aby]\$|^(?:sk|pk|rk|ghp|gho|ghs|github_pat|glpat|xox[abpr]|AKIA|ASIA|AIza|whsec|eyJ|hf|npm|pypi|SG|dop)[-_.]?\w{8}|secret|passw(?:or)?d|api_?key|token=|(?:^|_)token$|^(?=.{0,99}[a-z])(?=.{0,99}[A-Z])(?=.{0,99}\d)[\w+/=-]{24,}$/
 /** Three letters in a row, of any script. */
 const LETTERS = /\p{L}{3}/u
 const MIN_NAME = 4
-
-/** Whether a name looks like a secret, which no summary lists. */
-function isCredential(name: string): boolean {
-  return CREDENTIAL.test(name)
-}
 
 /** A sum of money. */
 const MONEY = /^[$€£¥]\d|\d ?(?:[€£¥元円]|(?:EUR|USD|GBP|CHF)$)/
@@ -210,7 +204,7 @@ const MONEY = /^[$€£¥]\d|\d ?(?:[€£¥元円]|(?:EUR|USD|GBP|CHF)$)/
 export function isListable(name: string): boolean {
   if (MONEY.test(name)) return true
   if (name.length < MIN_NAME || !LETTERS.test(name) || MEASURE.test(name) || HASH.test(name)) return false
-  return !OPAQUE.test(name) && !isCredential(name)
+  return !OPAQUE.test(name)
 }
 
 /** An id in the data of a tool: letters and digits. */

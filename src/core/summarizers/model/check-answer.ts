@@ -1,22 +1,21 @@
 import { type Bullet, fitSections, WEAK } from '../extractive/fit.ts'
 import { ADDED } from '../extractive/previous.ts'
-import { isFirm, type Rule, writeRule } from '../extractive/rules.ts'
+import { isFirm, writeRule } from '../extractive/rules.ts'
 import type { LogRecord } from '../extractive.ts'
-import { isEastAsian, keyOf, oneLine, sentencesOf, shorten } from '../text.ts'
+import { keyOf, oneLine, sentencesOf, shorten } from '../text.ts'
 import {
   claimsChange,
-  claimsEnd,
   claimsNoChange,
-  claimsOpen,
   FILE,
   failuresIn,
   hasStem,
   isDone,
-  isNegative,
-  isOpenList,
   isOvercome,
   isTests,
-  isWanted,
+  NEGATIVE,
+  NO_MORE,
+  OPEN,
+  OPEN_LIST,
   OTHER,
   plainOf,
   statedBranch,
@@ -25,9 +24,10 @@ import {
   statedTests,
   stemsOf,
   successesIn,
+  WANTED,
   withoutStress,
 } from './claims.ts'
-import { baseOf, type CheckedLog, type Run } from './log-reader.ts'
+import { baseOf, type CheckedLog, partsOf, type Run } from './log-reader.ts'
 
 /*
  * A model's summary is compared with the log: what its lines claim of commands, tests, files, rules and tasks with what became of them.
@@ -72,11 +72,11 @@ export function contradictionsIn(text: string, record: CheckedLog): readonly Con
     else if (/[:：]\**\s*$/.test(line)) lead = line
     else if (/^[^-*+\d\s]/.test(line)) lead = ''
     const above = `${heading} ${lead}`
-    const isOpen = (isWanted(above) && line !== heading) || BOX.test(line)
+    const isOpen = ((WANTED.test(above) || OPEN_LIST.test(above)) && line !== heading) || BOX.test(line)
     const facts = new Set([
       ...(isOpen ? [] : sentencesOf(line)).flatMap((one) => contradictions(one, above, record, claims)),
       ...wrongRules(line, claims),
-      ...doneIn(line, isOpenList(above) || BOX.test(line), claims),
+      ...doneIn(line, OPEN_LIST.test(above) || BOX.test(line), claims),
     ])
     return facts.size === 0 ? [] : [{ line: sentencesOf(line).join(' '), facts: [...facts] }]
   })
@@ -119,50 +119,25 @@ export function additionsTo(
  */
 
 function missing(text: string, { rules, changes, failures, lastTest }: LogRecord): Bullet[] {
-  const isNamed = namesIn(text)
+  const words = ` ${keyOf(text)} `
+  const isNamed = (label: string): boolean => words.includes(` ${keyOf(label)} `)
   const names = namesOfFiles(changes.map(({ path }) => path))
   const open = failures.filter(
     ({ label, isOpen, isOvercome }) => isOpen && (label === lastTest?.label || !isOvercome),
   )
-  const words = new Set(keyOf(text).split(' '))
   return [
     ...rules
-      .filter((rule) => !isRuleNamed(rule, isNamed))
-      .map((rule): Bullet => {
-        return { text: writeRule(rule), rank: 900, cut: true, must: isFirm(rule) ? 3 : WEAK }
-      }),
+      .filter((rule) => !isNamed(rule.text))
+      .map((rule) => ({ text: writeRule(rule), rank: 900, cut: true, must: isFirm(rule) ? 3 : WEAK })),
     ...changes
       .filter(({ path, edits }) => edits > 0 && !names(path).some((name) => mentions(text, name)))
       .slice(-MAX_FILES)
-      .map(({ line }): Bullet => ({ text: line, rank: 800 })),
+      .map(({ line }) => ({ text: line, rank: 800 })),
     ...open
-      .filter(({ command, line }) => !(command !== undefined && isNamed(command)) && !isTold(line, words))
+      .filter(({ command }) => command === undefined || !isNamed(command))
       .slice(-MAX_FAILURES)
-      .map(({ label, line }): Bullet => ({ text: `${label} failed: ${line}`, rank: 700, cut: true })),
+      .map(({ label, line }) => ({ text: `${label} failed: ${line}`, rank: 700, cut: true })),
   ]
-}
-
-/** Whether a text contains the words of another; in scripts without spaces its characters. */
-function namesIn(text: string): (label: string) => boolean {
-  const words = ` ${keyOf(text)} `
-  const characters = words.replaceAll(' ', '')
-  return (label) => {
-    const key = keyOf(label)
-    return isEastAsian(label) ? characters.includes(key.replaceAll(' ', '')) : words.includes(` ${key} `)
-  }
-}
-
-/** Whether most words of a line are among those of a text. */
-function isTold(line: string, words: ReadonlySet<string>): boolean {
-  const own = keyOf(line).split(' ')
-  return own.filter((word) => words.has(word)).length >= own.length * TOLD_SHARE
-}
-
-/** The share of a failure's words that tells it. */
-const TOLD_SHARE = 0.7
-
-function isRuleNamed({ text }: Rule, isNamed: (label: string) => boolean): boolean {
-  return isNamed(text.replace(/…$/, '').replace(/^(?:And|But|Also|So|Und|Aber|Y|Pero|Et|Mais) /, ''))
 }
 
 /** Whether a text contains a name that is not part of a longer one. */
@@ -298,12 +273,13 @@ function isAbout(stems: ReadonlySet<string>, { stems: own }: Known): boolean {
 function wrongRules(line: string, { withdrawn, inForce }: Claims): string[] {
   const key = ` ${withoutStress(keyOf(line))} `
   const stems = stemsOf(line)
-  const isEnd = claimsEnd(line)
+  const isEnd = NO_MORE.test(line)
   const named = withdrawn.filter(
     (one) =>
-      !isEnd && (key.includes(one.key) || (isAbout(stems, one) && isNegative(one.text) === isNegative(line))),
+      !isEnd &&
+      (key.includes(one.key) || (isAbout(stems, one) && NEGATIVE.test(one.text) === NEGATIVE.test(line))),
   )
-  const ended = isEnd ? inForce.filter((one) => !claimsEnd(one.text) && isAbout(stems, one)) : []
+  const ended = isEnd ? inForce.filter((one) => !NO_MORE.test(one.text) && isAbout(stems, one)) : []
   return [
     ...named.map(({ text }) => `the user withdrew "${text}"`),
     ...ended.map(({ text }) => `"${text}" is in force`),
@@ -312,7 +288,7 @@ function wrongRules(line: string, { withdrawn, inForce }: Claims): string[] {
 
 /** A note when a line lists a finished task as an open one. */
 function doneIn(line: string, isOpen: boolean, { done }: Claims): string[] {
-  const open = isOpen ? [line] : line.split(/[;；]|\bbut\b/).filter(claimsOpen)
+  const open = isOpen ? [line] : line.split(/[;；]|\bbut\b/).filter((part) => OPEN.test(part))
   return done
     .filter((task) => open.some((part) => isAbout(stemsOf(part), task)))
     .map(({ text }) => `"${text}" is done`)
@@ -331,23 +307,15 @@ function wrongBranch(plain: string, { branch }: CheckedLog): string[] {
 /** A note when a sentence states other numbers of tests than any run reported. */
 function wrongCounts(sentence: string, { counts, isWhole }: CheckedLog): string[] {
   const last = counts.at(-1)
-  const stated =
-    /\b(?:should|must|expect\w*|goal|target|want\w*|need\w*|soll\w*|totals?|across)\b|\d \+ \d|总/i.test(
-      sentence,
-    )
-      ? undefined
-      : statedTests(sentence)
+  const stated = /\b(?:should|must|expect\w*|goal|target|want\w*|need\w*|soll\w*)\b/i.test(sentence)
+    ? undefined
+    : statedTests(sentence)
   if (stated === undefined || last === undefined || !isWhole) return []
   const isUnknown = (field: 'passed' | 'failed'): boolean => {
-    const numbers = counts.flatMap((one) => one[field] ?? [])
-    if (field === 'failed' && isOvercome(sentence)) return false
     const number = stated[field]
-    // Several runs may be told as one.
-    return (
-      number !== undefined &&
-      numbers.length > 0 &&
-      !numbers.some((one) => one === number || numbers.includes(number - one))
-    )
+    const numbers = counts.flatMap((one) => one[field] ?? [])
+    if (number === undefined || (field === 'failed' && isOvercome(sentence))) return false
+    return numbers.length > 0 && !numbers.includes(number)
   }
   if (!isUnknown('passed') && !isUnknown('failed')) return []
   const shown = Object.entries(last).flatMap(([name, number]) =>
@@ -359,7 +327,7 @@ function wrongCounts(sentence: string, { counts, isWhole }: CheckedLog): string[
 function wrongOutcomes(sentence: string, plain: string, above: string, record: CheckedLog): string[] {
   const { failures, lastTest, runs: all } = record
   const named = (text: string, subject: string): readonly Run[] => {
-    const exact = all.filter((run) => isNamedIn(text, run))
+    const exact = all.filter(callsIn(text))
     return exact.length > 0 ? exact : about(subject, all)
   }
   const notes = new Set<string>()
@@ -372,7 +340,7 @@ function wrongOutcomes(sentence: string, plain: string, above: string, record: C
       notes.add(`the last tests failed: ${lastTest.label}`)
     else if (last?.outcome === 'failed') notes.add(`${last.label} failed`)
     // A whole chain.
-    const open = failures.find((one) => one.isOpen && !one.isOvercome && isNamedIn(sentence, one))
+    const open = failures.find((one) => one.isOpen && !one.isOvercome && callsIn(sentence)(one))
     if (notes.size === 0 && open !== undefined && last?.outcome !== 'ok') notes.add(`${open.label} failed`)
   }
   for (const { clause, subject, isNow } of failuresIn(sentence, above)) {
@@ -397,8 +365,7 @@ function about(subject: string, runs: readonly Run[]): Run[] {
   const [head = '', ...rest] = subject.split(PREPOSITION)
   const wanted = [...stemsOf(head)]
   const others = [...stemsOf(rest.join(' '))]
-  // "The orders that were rejected" is no claim.
-  return wanted.length === 0 || /\b(?:that|which|who)\b/i.test(subject)
+  return wanted.length === 0
     ? []
     : runs.filter(({ stems, verbs, context, command }) => {
         const shared = others.filter((stem) => hasStem(context, stem)).length
@@ -413,28 +380,26 @@ function about(subject: string, runs: readonly Run[]): Run[] {
 
 const PREPOSITION = /\b(?:of|for|in|on|with|to|from|at|by|von|mit|de|del|des|du|en|pour)\b/i
 
-/** Whether a text names a call: its command, or the name of its tool, which is no common word. */
-function isNamedIn(text: string, { label, command }: Pick<Run, 'label' | 'command'>): boolean {
-  const [tool = ''] = label.split(' `')
-  if (command !== undefined) return runs(text, command)
-  const target = /`(.*)`$/.exec(label)?.[1]
-  return (
-    (/[_-]|[a-z][A-Z]/.test(tool) && mentions(text, tool)) ||
-    (target?.includes(' ') === true && runs(text, target))
-  )
-}
-
-/** Whether a sentence names a command: in code as a whole, or in several words without further arguments. */
-function runs(sentence: string, command: string): boolean {
-  const wanted = oneLine(command)
-  for (const [, code = ''] of sentence.matchAll(/`([^`]{1,400})`/g)) if (oneLine(code) === wanted) return true
-  if (!wanted.includes(' ')) return false
-  const at = sentence.replaceAll('`', '"').indexOf(wanted)
-  return (
-    at >= 0 &&
-    !/[\w-]/.test(sentence[at - 1] ?? '') &&
-    /^(?:[\s.,;:!?)"']|$)(?! ?-)/.test(sentence.slice(at + wanted.length))
-  )
+/** What tells whether a text names a call: its command, or the name of its tool, which is no common word. */
+function callsIn(text: string): (run: Pick<Run, 'label' | 'command'>) => boolean {
+  const codes = [...text.matchAll(/`([^`]{1,400})`/g)].map(([, code = '']) => oneLine(code))
+  const commands = new Set(codes.flatMap((code) => [code, partsOf(code, 'ok').at(-1)?.command]))
+  const bare = text.replaceAll(/`[^`]{1,400}`/g, '"')
+  // In code as a whole or as the last of a chain, or in several words without further arguments.
+  const isRun = (command: string): boolean => {
+    if (commands.has(command)) return true
+    const at = command.includes(' ') ? bare.indexOf(command) : -1
+    return (
+      at >= 0 &&
+      !/[\w-]/.test(bare[at - 1] ?? '') &&
+      /^(?:[\s.,;:!?)"']|$)(?! ?-)/.test(bare.slice(at + command.length))
+    )
+  }
+  return ({ label, command }) => {
+    if (command !== undefined) return isRun(oneLine(command))
+    const [tool = '', target = ''] = label.split(/ `|`$/)
+    return (/[_-]|[a-z][A-Z]/.test(tool) && mentions(text, tool)) || (target.includes(' ') && isRun(target))
+  }
 }
 
 /** The texts that name a file: its path, its last two segments, and its base name when no other file has it. */

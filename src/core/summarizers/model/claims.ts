@@ -63,19 +63,9 @@ function withoutCode(sentence: string): string {
 }
 
 /** Headings of what is open, and of what was only wanted. */
-const OPEN_LIST =
+export const OPEN_LIST =
   /\b(?:next|pending|to-?do|open|remaining|offen\w*|nächste\w*|ausstehend\w*|pendientes|próximos|siguientes|restant\w*)\b|待办|待处理|下一步|次の|残り/i
-const WANTED = /\b(?:plan\w*|goals?|criteria|requests?|user messages|aufgaben)\b|计划|要求/i
-
-/** Whether lines below a heading are open tasks. */
-export function isOpenList(heading: string): boolean {
-  return OPEN_LIST.test(heading)
-}
-
-/** Whether lines below a heading are about what is wanted. */
-export function isWanted(heading: string): boolean {
-  return WANTED.test(heading) || OPEN_LIST.test(heading)
-}
+export const WANTED = /\b(?:plan\w*|goals?|criteria|requests?|user messages|aufgaben)\b|计划|要求/i
 
 /** Whether a failure in a sentence is not the last word. */
 export function isOvercome(sentence: string): boolean {
@@ -334,29 +324,17 @@ export function withoutStress(key: string): string {
     : key.replaceAll(/(?:^|(?<= ))(?:always|please|immer|bitte|siempre|toujours) /g, '')
 }
 
-const NO_MORE =
+/** Says that a rule ended. */
+export const NO_MORE =
   /~~|\b(?:no longer|may now|any ?more|superseded|obsolete|withdr[ae]w\w*|revoked|lifted|dropped|took back|taken back|cancell?ed|retracted|rescinded|allowed now|now allowed|aufgehoben|zurückgenommen|nicht mehr|ya no|retir(?:ó|ada)|ne s['’]applique plus)\b|不再|取消|撤回/i
-const NEGATIVE =
+/** Forbids something. */
+export const NEGATIVE =
   /\b(?:no|not|never|without|avoid|forbid\w*|don['’]?t|must ?n['’]t|nie|niemals|nicht|kein\w*|ne|jamais|nunca|sin)\b|禁止|不|别|ない|な$/i
-
-/** Whether a line says that a rule ended, and not that something else did. */
-export function claimsEnd(line: string): boolean {
-  return NO_MORE.test(line)
-}
-
-/** Whether a rule forbids something, as its wording shows. */
-export function isNegative(text: string): boolean {
-  return NEGATIVE.test(text)
-}
 
 /*
  * Tasks
  */
 
-const OPEN =
+/** Says that a task is open. */
+export const OPEN =
   /^\W*to-?do\b|\b(?:still (?:needs?|has|have) to|(?:still|remains?) (?:open|pending|to do|to be done|undone)|pending|outstanding|not (?:yet )?(?:done|started|finished|completed)|offen|ausstehend|pendientes?|en attente|à faire)\b|待办|未完成|未着手/i
-
-/** Whether a sentence says that a task is open. */
-export function claimsOpen(sentence: string): boolean {
-  return OPEN.test(sentence)
-}

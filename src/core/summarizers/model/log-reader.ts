@@ -184,7 +184,7 @@ const MAX_PARTS = 10
  * The commands of a chain, without those that only show something, each with what the outcome of the whole says of it: the last one had
  * it; the ones before it succeeded with it when each had to. Which of several failed is not known.
  */
-function partsOf(chain: string | undefined, outcome: Outcome): Pick<Run, 'command' | 'outcome'>[] {
+export function partsOf(chain: string | undefined, outcome: Outcome): Pick<Run, 'command' | 'outcome'>[] {
   if (chain === undefined) return [{ command: undefined, outcome }]
   const text = chain.split('<<')[0]!
   const parts: { command: string; joint: string }[] = []
