@@ -34,6 +34,7 @@ describe('names of a text', () => {
     ['an escaped line break', 'x\\nTypeName\\tmyValue', ['TypeName', 'myValue']],
     ['the colours of a terminal', '[38;5;255mTEST_NAME[0m', ['TEST_NAME']],
     ['an escape of a URL', 'q=%20toName', ['toName']],
+    ['a folder of Windows', 'in C:\\task-1\\newFile.ts', ['task-1', 'newFile.ts', 'newFile']],
   ])('do not begin with the end of %s', (_, text, names) => {
     expect(namesOf(text)).toEqual(names)
   })

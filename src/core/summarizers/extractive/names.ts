@@ -12,7 +12,7 @@ type NameSource = 'user' | 'assistant' | 'input' | 'output'
 /** Escaped line breaks, tabs and quotes, and colors of a terminal: the letters after them are not part of a name. */
 const ESCAPES = /\\[nrt"']|%[0-9A-F]{2}|\[[\d;]{1,12}m/g
 /** A path with separators of Windows, which are no escapes. */
-const WINDOWS_PATH = /\b[A-Za-z]:\\|\w\\[\w.-]{1,80}\\\w/
+const WINDOWS_PATH = /\b[A-Za-z]:\\|\w\\(?![nrt])[\w-]{2,80}[\\.]/
 /** A run of letters, digits and marks, with the commas of a number and the colon of an address; and a currency after it. */
 const UNITS = '[\\w$@~#€£¥./+\\-\\u00c0-\\u04ff]{1,200}'
 const RUN = `${UNITS}(?:(?:(?<=\\d),(?=\\d{2,3}(?!\\d))|(?<=https?):(?=//))${UNITS}){0,8}`
