@@ -18,7 +18,7 @@ import { SUMMARY_SECTIONS, type Summarizer, type SummaryAnswer, type SummaryRequ
 import { oneLine, shorten, unitsWithin } from './text.ts'
 
 /** The share of a summary for all but quoted lines and the lines about files and calls, which get what these leave; without calls, where any sentence may be quoted. */
-const TEXT_SHARE = 0.33
+const TEXT_SHARE = 0.4
 const TALK_SHARE = 0.25
 /** The least units of that text, and its largest share for them. Requests and firm rules get as much when they need it. */
 const MIN_TEXT = 96
@@ -192,7 +192,7 @@ export class ExtractiveReader {
       ...withOutcome.map(([owner, { text }]): Candidate<Holder> => {
         return { owner, text, at: 0, weight: OUTCOME_WEIGHT, form: 'head' }
       }),
-      ...statementsIn(course.keys(), hasCalls, plain.text),
+      ...statementsIn(course.keys(), hasCalls, [plain.text, ...mustsIn(bullets)].join('\n')),
       ...artifacts.candidates(isShort, byMessage(course.keys()), conversation.count),
     ]
     const all = Math.max(0, left - plain.missing)
@@ -207,6 +207,11 @@ export class ExtractiveReader {
     const text = shorten(`${count} ${count === 1 ? 'message' : 'messages'} without text.`, most)
     return { text, shortened: 0 }
   }
+}
+
+/** The requests and rules, whole. */
+function mustsIn(bullets: ReadonlyMap<Topic, readonly Bullet[]>): string[] {
+  return [...bullets.values()].flat().flatMap(({ must, text }) => (must === undefined ? [] : [text]))
 }
 
 /** The exchanges by the messages of their texts. */

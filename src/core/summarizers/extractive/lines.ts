@@ -1,6 +1,6 @@
 import { detached } from '../../messages/characters.ts'
 import { oneLine } from '../text.ts'
-import { eachName, isListable, withoutEscapes } from './names.ts'
+import { eachName, isListable } from './names.ts'
 
 /*
  * Lines of files, results and replies: which of them a summary quotes.
@@ -106,6 +106,8 @@ export const DEFINES = new RegExp(
   ].join('|'),
 )
 
+/** Colors of a terminal. */
+const COLORS = /\[[\d;]{1,12}m/g
 /** The lengths of a line. */
 const LINE_ENDS = [12, 140] as const
 
@@ -125,7 +127,7 @@ export function excerptOf(text: string): string[] {
     if (isNamed) lines.add(detached(line.replace(/ ?\{$/, '')))
   }
   for (const raw of text.split('\n')) {
-    const bare = withoutEscapes(raw).replace(/^(?:[\w./-]{1,200}[:-])?\s*L?\d{1,6}\s?[→|:\t-]/, '')
+    const bare = raw.replaceAll(COLORS, '').replace(/^(?:[\w./-]{1,200}[:-])?\s*L?\d{1,6}\s?[→|:\t-]/, '')
     const line = raw.length > 4 * most ? '' : oneLine(bare)
     const continues =
       /[,([]$/.test(open) || (open.endsWith('{') && line.endsWith(',')) || /^[)\]}]/.test(line)

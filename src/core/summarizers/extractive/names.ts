@@ -79,9 +79,9 @@ function isWholeName(run: string): boolean {
   return run.length >= 5 && /[-,]/.test(run) && /\d/.test(run) && !run.startsWith('-')
 }
 
-/** A line with spaces in place of escapes. */
-export function withoutEscapes(line: string): string {
-  return WINDOWS_PATH.test(line) ? line : line.replaceAll(ESCAPES, ' ')
+/** A text with spaces in place of escapes. */
+export function withoutEscapes(text: string): string {
+  return WINDOWS_PATH.test(text) ? text : text.replaceAll(ESCAPES, ' ')
 }
 
 /** How a name was used. */
