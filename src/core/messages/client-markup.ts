@@ -151,16 +151,13 @@ export type Piece = { readonly by: 'user' | 'client' | 'attachment'; readonly te
 export function markupPieces(text: string): readonly Piece[] {
   const head = headOf(text)
   if (NOTICE.test(head)) return clients(text)
-  if (REPLY.test(head)) return typedIn(text) ?? clients(text)
-  if (!text.includes('<')) return linesIn(text)
+  if (REPLY.test(head) || !text.includes('<')) return spokenIn(text)
   const request = requestIn(text)
   const pieces: Piece[] = []
   let at = 0
   for (const { name, from, to } of addedIn(text.slice(0, request))) {
-    for (const piece of request === undefined
-      ? spokenIn(text.slice(at, from))
-      : clients(text.slice(at, from)))
-      pieces.push(piece)
+    const before = text.slice(at, from)
+    for (const piece of request === undefined ? spokenIn(before) : clients(before)) pieces.push(piece)
     pieces.push({ by: ATTACHED.test(name) ? 'attachment' : 'client', text: text.slice(from, to) })
     at = to
   }
@@ -173,8 +170,7 @@ export function markupPieces(text: string): readonly Piece[] {
 function requestIn(text: string): number | undefined {
   const at = text.search(REQUEST)
   if (at <= 0) return undefined
-  const before = text.slice(0, at)
-  return withoutElements(before, () => true).trim() === '' ? at : undefined
+  return withoutElements(text.slice(0, at), () => true).trim() === '' ? at : undefined
 }
 
 function clients(text: string): readonly Piece[] {
@@ -262,8 +258,8 @@ type Element = { readonly name: string; readonly from: number; readonly to: numb
 /** Returns the outermost added elements. */
 function addedIn(text: string): readonly Element[] {
   const { found, open } = elementsIn(text, (name) => ADDED.test(name) || ATTACHED.test(name))
-  const cut = open.find(({ from }) => beginsLine(text, from))
-  // The text was cut within an element, as the head of a file is.
+  // The text was cut within an element that begins a line, as the head of a file is.
+  const cut = open.find(({ from }) => /(?:^|\n)[ \t]{0,20}$/.test(text.slice(Math.max(0, from - 21), from)))
   if (cut === undefined || found.some(({ from, to }) => from < cut.from && cut.from < to)) return found
   return [...found.filter(({ to }) => to <= cut.from), { ...cut, to: text.length }]
 }
@@ -309,8 +305,4 @@ export function withoutElements(
     end = to
   }
   return kept + text.slice(end)
-}
-
-function beginsLine(text: string, at: number): boolean {
-  return /(?:^|\n)[ \t]{0,20}$/.test(text.slice(Math.max(0, at - 21), at))
 }

@@ -48,7 +48,10 @@ export function readPrevious(
       for (const item of items) {
         const topic = isOurs ? topicOfLine(item) : given
         if (MORE.test(item)) continue
-        if (holdsRules(topic, item)) rules.push(readRule(item))
+        // Rules are in sections of their own, or are quotations in another section.
+        const isRule =
+          topic === 'rules' || ((topic === 'request' || topic === 'pending') && isWrittenRule(item))
+        if (isRule) rules.push(readRule(item))
         else if (ROOT.test(item)) root = ROOT.exec(item)?.[1] ?? ''
         else if ((isOurs || topic === 'files' || topic === 'concepts') && artifacts.carry(item, root))
           continue
@@ -84,12 +87,6 @@ function topicOfLine(line: string): Topic {
   return TOPICS_OF_LINES.find(([pattern]) => pattern.test(line))?.[1] ?? 'current'
 }
 
-/** Rules are in sections of their own, or are quotations in another section. */
-function holdsRules(topic: Topic | undefined, item: string): boolean {
-  if (topic === 'rules') return true
-  return (topic === 'request' || topic === 'pending') && isWrittenRule(item)
-}
-
 /** "Next Steps" of another writer is a list of tasks; our own is one outdated step. */
 function foreignTopic(title: string): Topic | undefined {
   const topic = topicOf(title)
@@ -99,8 +96,6 @@ function foreignTopic(title: string): Topic | undefined {
 
 type Part = { readonly title: string | undefined; readonly items: readonly string[] }
 
-/** The maximum length of a heading. */
-const MAX_HEADING = 200
 const HEADING = /^(#{1,6})\s(.+)$/
 /** A default title without a heading mark: `1. Current Work:` or `**Current Work**`. */
 const BARE_HEADING = /^(?:\d{1,2}[.)]\s*)?\*{0,2}([A-Z][\w ]{3,60}?):?\*{0,2}:?\s*$/
@@ -129,23 +124,19 @@ function partsOf(text: string): Part[] {
       parts.push({ title, items: [] })
       isOpen = false
     } else if (line.trim() === '') isOpen &&= isFenced
-    else if (isFenced || (isOpen && indentOf(line) > indent)) add(line.replace(/^ {2}/, '').trimEnd(), false)
+    else if (isFenced || (isOpen && line.search(/\S/) > indent))
+      add(line.replace(/^ {2}/, '').trimEnd(), false)
     else {
       const [mark = ''] = /^\s*(?:(?:[-*+•]|\d{1,3}[.)])\s+)?/.exec(line) ?? []
       const starts = mark.trim() !== ''
-      if (starts || !isOpen) indent = indentOf(line)
+      if (starts || !isOpen) indent = line.search(/\S/)
       add(line.slice(mark.length).replace(/^#+ /, '').trimEnd(), starts)
     }
   }
   return parts.filter(({ items }) => items.length > 0)
 }
 
-function indentOf(line: string): number {
-  return line.length - line.trimStart().length
-}
-
 function headingOf(line: string): string | undefined {
-  if (line.length > MAX_HEADING) return undefined
   const [, marks = '', rest] = HEADING.exec(line) ?? []
   const title = rest?.trim().replace(/[\s#:]{1,200}$/, '')
   // A deeper heading that is not a section is text of its section.

@@ -109,7 +109,7 @@ const PASTED = /^\s*(?:# |---\n)/
 
 function placeOf(text: string, isFirst: boolean): Place {
   if (text.length <= LINES_UNITS) return 'lines'
-  const isLong = text.length > TASK_UNITS || /^#{1,6} [\s\S]*^#{1,6} /m.test(text)
+  const isLong = text.length > TASK_UNITS
   return PLAN.test(text) || (isLong && !isFirst) ? 'document' : 'task'
 }
 
@@ -227,13 +227,18 @@ const WITHDRAWS = new RegExp(
   'gi',
 )
 
+/** The maximum number of rules, the oldest and the newest ones: each withdrawal is compared with all. */
+const MAX_RULES = [500, 1_000] as const
+
 /** The rules in a conversation, oldest first. Repeated ones are removed later, when they are merged. */
 export function rulesIn({ texts, ruleFiles }: Pick<Conversation, 'texts' | 'ruleFiles'>): Rule[] {
   const said = texts.filter(({ by }) => by === 'user')
   const rules = said.flatMap((item, i) =>
     item.reply?.startsWith(REFUSED) ? reasonOf(item) : rulesOfUser(item.own, i === 0, item.position),
   )
-  return ruleFiles.length > 0 ? [filesRule(ruleFiles), ...rules] : rules
+  const excess = new Set(rules.filter(({ weight }) => weight >= 0).slice(MAX_RULES[0], -MAX_RULES[1]))
+  const kept = rules.filter((rule) => !excess.has(rule))
+  return ruleFiles.length > 0 ? [filesRule(ruleFiles), ...kept] : kept
 }
 
 /** The reason for a refusal is a rule as a whole, unless it only reports or asks. */
@@ -389,8 +394,7 @@ function partsOf(text: string, words: ReadonlySet<string>): { readonly gone: str
 /** The key of the newest rule that shares most content words with a withdrawal: all words of one of them, or at least two. */
 function withdrawnBy(text: string, rules: ReadonlyMap<string, Rule>): string | undefined {
   // What comes after the first clause are reasons.
-  const [clause = text] = text.split(/[,;:]|\s[-–—]\s| because | weil | it['’]s | it is /)
-  const words = contentWords(clause)
+  const words = contentWords(text.split(/[,;:]|\s[-–—]\s| because | weil | it['’]s | it is /)[0]!)
   const least = Math.min(2, Math.max(1, words.size))
   let most = 0
   let found: string | undefined

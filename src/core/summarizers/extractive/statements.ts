@@ -148,14 +148,10 @@ function toldIn({ text, at }: Reply): Told[] {
       }
       // Items need no full stop.
       const whole = isItem && !ENDS.test(sentence) ? `${sentence}.` : sentence
+      const kind = isStep ? 'step' : isLead ? 'lead' : isItem ? 'item' : 'text'
       const weight = isPlan && !COMPLETES.test(sentence) ? 0 : weightOf(whole)
+      told.push({ text: sentence, at, weight, kind })
       isPlan ||= isStep
-      told.push({
-        text: sentence,
-        at,
-        weight,
-        kind: isStep ? 'step' : isLead ? 'lead' : isItem ? 'item' : 'text',
-      })
     }
     block = ''
     isItem = false
@@ -225,9 +221,12 @@ export function statementsIn(
           ...tableRows(text.replaceAll(/<details>[\s\S]*?<\/details>/g, '')).map((row) => {
             return { owner, text: row, at, weight: 1 }
           }),
-          ...excerptOf(fencesOf(text)).map((line) => {
-            return { owner, text: line, at, weight: DEFINES.test(line) ? 1 : 0 }
-          }),
+          // The code of a file is told with the file.
+          ...fencesIn(text).flatMap(({ path, code }) =>
+            (path === undefined ? excerptOf(code) : []).map((line) => {
+              return { owner, text: line, at, weight: DEFINES.test(line) ? 1 : 0 }
+            }),
+          ),
         ]
       }),
     ]
@@ -237,14 +236,6 @@ export function statementsIn(
 /** A quoted sentence, among several speakers with its own. */
 function quotedBy(speaker: string | undefined, sentence: string): string {
   return `${speaker === undefined ? '' : `${speaker}: `}"${sentence}"`
-}
-
-/** The fenced code of a text that isn't that of a file. */
-function fencesOf(text: string): string {
-  return fencesIn(text)
-    .filter(({ path }) => path === undefined)
-    .map(({ code }) => code)
-    .join('\n')
 }
 
 /** The first sentence of a text that states something. */
@@ -257,8 +248,6 @@ const MIN_WEIGHT = 1.5
 const LONG = 40
 /** An outcome of fewer units is continued by what follows it. */
 const ENOUGH = 70
-/** An outcome of so many units is not continued by half a sentence. */
-const MIN_PASSAGE = 70
 
 /**
  * What came of a request. A reply without calls that ends with no announcement reports it, behind the last step in it. Without a report,
@@ -307,7 +296,6 @@ function passageOf(part: readonly Told[], max: number): string {
       if (passage !== '' && (kind === 'item' ? !isLed : weight === 0 || (lead !== undefined && !isLed))) break
       const before = [passage, isLed ? lead : ''].filter((one) => one !== '').join(' ')
       const joined = before === '' ? text : `${before}${/[.!?。！？:：]$/.test(before) ? '' : ';'} ${text}`
-      if (joined.length > max && passage.length >= MIN_PASSAGE) break
       passage = shorten(joined, max)
       lead = kind === 'item' ? '' : undefined
     }
