@@ -213,7 +213,6 @@ describe('the outcome of a call without an error flag', () => {
     ['failed', SERVICE, 'success: false\nerror: no such order\nitems: []'],
     ['failed', SERVICE, 'Navigation failed net::ERR_ABORTED at https://a.test'],
     ['failed', SERVICE, '{"title": "Bad Request", "status": 400, "traceId": "a1"}'],
-    ['failed', SERVICE, '{"a.ts": {"result": "error", "reason": "line 9"}}'],
     ['failed', SERVICE, '{"results": [{"success": false, "error": "a"}, {"success": false, "error": "b"}]}'],
     ['ok', SERVICE, '{"results": [{"success": false, "error": "a"}, {"success": true}]}'],
     ['failed', SERVICE, '{"error": "", "response": "{\\"status\\": \\"401\\", \\"msg\\": \\"log in\\"}"}'],

@@ -222,18 +222,6 @@ describe('an agent without native tool calls', () => {
     expect(readAll([user('Compute.'), assistant(code), user('42')]).at(-1)).toBe('user: 42')
   })
 
-  it('several calls receive the results in elements of their own', () => {
-    const call = (path: string) =>
-      `<tool_call>\n{"name": "read", "arguments": {"path": "${path}"}}\n</tool_call>`
-    expect(
-      readAll([
-        user('Read both.'),
-        assistant(`${call('a')}\n${call('b')}`),
-        user('<tool_response>\nx\n</tool_response>\n<tool_response>\ny\n</tool_response>'),
-      ]).slice(-2),
-    ).toEqual(['read {"path":"a"} -> x', 'read {"path":"b"} -> y'])
-  })
-
   it('an observation with a screenshot is one', () => {
     const reader = new TextAgentReader()
     reader.read(assistant('Thought: I open it.\nAction: Click [3]'))
@@ -248,12 +236,6 @@ describe('an agent without native tool calls', () => {
       output: { type: 'text', value: 'the page\n[image]' },
       toolName: 'Click',
     })
-  })
-
-  it('a text that is only a command is the call of an observation', () => {
-    expect(readAll([user('Count them.'), assistant('ls | wc -l'), user('Observation: 12')]).at(-1)).toBe(
-      'console {"command":"ls | wc -l"} -> 12',
-    )
   })
 })
 

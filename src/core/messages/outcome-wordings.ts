@@ -25,9 +25,6 @@ export const SHOW_COMMAND =
 
 /** Commands that print words of their own. */
 export const PRINTS = /\b(?:echo|printf|print|console\.log)\b|-[ce] ['"]/
-/** Commands that fetch text from elsewhere. */
-export const FETCH_COMMAND = /^(?:curl|wget|https?|xh) [^;&]*$/
-
 /** A command whose output is cut at its end. */
 export const CUT_COMMAND = /\|\s*head\b[^|]{0,30}$/
 /** A command that ends with a verdict. */
@@ -47,11 +44,9 @@ export const SUCCESSES = [
   ...['success', 'issuccess', 'ok', 'succeeded', 'successful'],
   ...['erfolg', 'sucesso', 'exito', 'éxito', 'succès', 'successo'],
 ]
-/** Fields with an error or a list of errors. */
+/** Fields with an error, a list of errors, or a code that is 0 if there was none. */
 export const ERRORS =
-  /^(?:error|errors|err|errormessages?|errormsg|exception|fault|faultstring|functionerror)$/
-/** Fields with a code that is 0 or absent if there was no error. */
-export const ERROR_CODES = ['errcode', 'errorcode', 'numfailedtests']
+  /^(?:error|errors|err|errormessages?|errormsg|errcode|errorcode|numfailedtests|exception|fault|faultstring|functionerror)$/
 /** Names that end in "id" but identify no stored thing. */
 export const NO_ID = /^(?:valid|invalid|paid|(?:trace|request|correlation|span)id)$/
 /** The end of a JSON result of a server, whatever it contains. */
@@ -75,14 +70,6 @@ export const NO_ERROR = /^(?:\(?(?:none|null|nil|no|no errors?|empty|false|0)\)?
 /** `[TextContent(type='text', text='…')] isError=False`: a server's result as Python clients print it. */
 export const PRINTED_CONTENT =
   /^\s*(?:meta=\w{1,40} )?(?:content=)?\[TextContent\(type='text', text=(['"])([\s\S]*)\1(?:, \w{1,40}=\w{1,40}){0,4}\)\](?:[ ,\w=]{0,80}\bisError=(\w{4,5}))?\s*$/
-/** A string or a constant in data that Python printed. An unterminated string is read once, to the end of the text. */
-export const PYTHON_VALUE =
-  /'(?:[^'\\]|\\[\s\S])*(?:'|$)|"(?:[^"\\]|\\[\s\S])*(?:"|$)|\b(?:None|True|False)\b/g
-export const PYTHON_CONSTANTS: Readonly<Record<string, string>> = {
-  None: 'null',
-  True: 'true',
-  False: 'false',
-}
 /** Text that precedes the text of a page. */
 export const PAGE_TITLE = /^(?:#{1,4} (?!.{0,60}\bfailed\W{0,3}$)|Contents of \S{1,300}:$)/i
 /** A result in a fence, below a line about the call; an element for an error. */

@@ -33,15 +33,9 @@ export function outcomeOf(call: CalledTool, output: ToolResultOutput, names: Too
     case 'content': {
       const texts = output.value.flatMap((item) => (item.type === 'text' ? [item.text] : []))
       if (texts.length === 0) return output.value.length > 0 ? 'ok' : 'unknown'
-      return ofText(endsOf(texts), kind)
+      return ofText(texts.join('\n'), kind)
     }
   }
-}
-
-/** Returns the beginning of the first text and the end of the last; a single text unchanged. */
-function endsOf(texts: readonly string[]): string {
-  if (texts.length === 1) return texts[0]!
-  return `${headOf(texts[0]!, HEAD_UNITS)}\n${tailOf(texts.at(-1)!, TAIL_UNITS)}`
 }
 
 /*
@@ -62,23 +56,12 @@ type Kind = {
 }
 
 function kindOf({ toolName = '', input = null }: CalledTool, names: ToolNames): Kind {
-  // A tool that calls other tools: `use_mcp_tool({"tool_name": "read_file", …})`.
-  const called = isObject(input) ? (own(input, 'tool_name') ?? own(input, 'toolName')) : undefined
-  if (isObject(input) && typeof called === 'string') {
-    const given = own(input, 'arguments') ?? own(input, 'params') ?? own(input, 'args')
-    return kindOfTool(called, given ?? null, names)
-  }
-  return kindOfTool(toolName, input, names)
-}
-
-function kindOfTool(toolName: string, input: Json, names: ToolNames): Kind {
   const effect = effectOf(toolName, input, names)
   const isShell = wording.SHELL_TOOL.test(toolName)
   const given = commandIn(input)
   // `command` may name an editor's operation.
   if (given !== undefined && (isShell || effect === 'other')) {
     const command = withoutPrelude(given)
-    if (wording.FETCH_COMMAND.test(command)) return { does: 'fetch', command }
     const quotes = wording.SHOW_COMMAND.test(command)
     return { does: quotes ? 'show' : 'run', command, quotes, asks: true }
   }
@@ -156,8 +139,6 @@ function ofData(value: Json, kind: Kind, depth: number): Outcome {
     if (Array.isArray(inner) && haveAllFailed(inner as readonly Json[])) return 'failed'
   }
   if (fields.size === 0) return 'unknown'
-  // Reports by file or by item: `{"a.ts": {"result": "error"}}`.
-  if (haveAllFailed([...fields.values()])) return 'failed'
   // A data record may contain any text; a report has few other fields.
   if (fields.size > 4) return 'ok'
   const outcomes = wording.PRINTED.flatMap((name) => {
@@ -189,7 +170,7 @@ function ofList(items: readonly Json[], kind: Kind): Outcome {
     const text = isObject(item) && own(item, 'type') === 'text' ? own(item, 'text') : undefined
     return typeof text === 'string' ? [text] : []
   })
-  if (texts.length > 0) return ofText(endsOf(texts), kind)
+  if (texts.length > 0) return ofText(texts.join('\n'), kind)
   return haveAllFailed(items) ? 'failed' : 'ok'
 }
 
@@ -218,8 +199,6 @@ function statedIn(fields: Fields): Outcome | undefined {
   if (success === false || success === 0 || success === 'false') return 'failed'
   if (success === true || success === 1 || success === 'true') return 'ok'
   for (const [name, field] of fields) if (wording.ERRORS.test(name) && isTold(field)) return 'failed'
-  if (wording.ERROR_CODES.some((name) => isErrorCode(fields.get(name)))) return 'failed'
-  if (Number(fields.get('failed')) > 0 && fields.has('passed')) return 'failed'
   return isStored(fields) ? undefined : ofStatus(fields, found(wording.STATUSES))
 }
 
@@ -229,7 +208,6 @@ function ofStatus(fields: Fields, status: Json | undefined): Outcome | undefined
   if (typeof status === 'string' && wording.OK_STATUS.test(status)) return 'ok'
   if (Number(status) >= 400 && Number(status) < 600) return 'failed'
   const code = fields.get('code')
-  if (code === 0 && fields.has('stdout')) return 'ok'
   const isTold = wording.MESSAGES.some((name) => fields.has(name))
   const isFailure = typeof code === 'number' && code !== 0 && (code < 200 || code >= 300)
   const isNamed = typeof code === 'string' && /^[A-Z_]{4,60}$/.test(code) && fields.size <= 3
@@ -241,15 +219,9 @@ function ofStatus(fields: Fields, status: Json | undefined): Outcome | undefined
   return isDetail ? 'failed' : undefined
 }
 
-function isErrorCode(code: Json | undefined): boolean {
-  return (
-    (typeof code === 'number' && code !== 0) ||
-    (typeof code === 'string' && !wording.NO_ERROR.test(code.trim()))
-  )
-}
-
 function isTold(error: Json | undefined): boolean {
   if (typeof error === 'string') return !wording.NO_ERROR.test(error.trim())
+  if (typeof error === 'number') return error !== 0
   if (Array.isArray(error)) return error.length > 0
   return error === true || (isObject(error) && Object.keys(error).length > 0)
 }
@@ -282,8 +254,6 @@ function ofText(given: string, kind: Kind): Outcome {
   const whole = text.length <= HEAD_UNITS + TAIL_UNITS
   const head = whole ? text : headOf(text, HEAD_UNITS)
   if (whole && (head.trim() === '' || wording.CLEARED.test(head.trim()))) return 'unknown'
-  // The content of a file, the most common result.
-  if (does === 'show' && command === undefined && text.length > MAX_MESSAGE) return 'ok'
   const fenced = text.length <= MAX_DATA ? wording.FENCED.exec(text)?.[1] : undefined
   if (fenced !== undefined) return ofText(fenced, kind)
   if (wording.ERROR_ELEMENT.test(head)) return 'failed'
@@ -324,10 +294,9 @@ function ofText(given: string, kind: Kind): Outcome {
         (!quotes || (command === undefined && last.length === 1 && !/^(?:I|we)\b/i.test(opening)))
       )
         return 'failed'
-      if (does === 'fetch' && command !== undefined && wording.UNABLE.test(last.at(-1) ?? '')) return 'failed'
       if (does === 'show') return last.length <= 3 && last.every(isProgramError) ? 'failed' : 'ok'
       if (text.length <= MAX_ERROR_PAGE && wording.NO_PAGE.test(first[0] ?? '')) return 'failed'
-      return command === undefined && saysNothing ? 'unknown' : 'ok'
+      return saysNothing ? 'unknown' : 'ok'
     case 'change':
       // The changed text may follow in full.
       return ofReport([...first.slice(0, text.length > MAX_ERROR_PAGE ? 1 : 4), ...last.slice(-2)], kind)
@@ -358,7 +327,6 @@ function ofFramed(header: string, printed: string, kind: Kind): Outcome {
   const code = exitCode(lines, lines, false)
   if (code !== undefined) return code === 0 ? 'ok' : 'failed'
   if (lines.some((line) => wording.RUNNING.test(line))) return 'unknown'
-  if (lines.some((line) => verdict(line, kind) === 'failed')) return 'failed'
   const outcome = ofText(printed, kind)
   return outcome === 'unknown' && kind.does === 'change' ? ofReport(lines, kind) : outcome
 }
@@ -433,16 +401,7 @@ function countsFailures(line: string): boolean {
 function dataIn(text: string): Json | undefined {
   if (text.length > MAX_DATA || !/^\s{0,20}[[{]/.test(text) || !/[\]}]\s{0,20}$/.test(text.slice(-21)))
     return undefined
-  return parsedJson(text) ?? parsedJson(jsonOfPython(text))
-}
-
-/** Converts data as Python prints it, such as `{'ok': False}`, to JSON. */
-function jsonOfPython(text: string): string {
-  if (!/^\s{0,20}[[{]\s{0,20}[{'"\]}]/.test(text) || !text.includes("'")) return ''
-  return text.replaceAll(wording.PYTHON_VALUE, (value) => {
-    if (/^['"]/.test(value)) return JSON.stringify(unescaped(value.slice(1, -1)))
-    return wording.PYTHON_CONSTANTS[value] ?? value
-  })
+  return parsedJson(text)
 }
 
 /** Returns a text without the escapes of the program that printed it. */

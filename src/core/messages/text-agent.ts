@@ -22,8 +22,6 @@ export class TextAgentReader {
   /** The number of observations so far. */
   #observed = 0
   #openFile: string | undefined
-  /** The newest assistant text, if all of it may be a command. */
-  #command = ''
   /** The newest native calls, if their results may come as texts. */
   #open: readonly ToolCallPart[] = []
   /** Whether the assistant has written anything yet: the task itself may look like output. */
@@ -63,7 +61,6 @@ export class TextAgentReader {
     this.#open = parts.filter((part) => part.type === 'tool-call')
     if (!this.#waits) return read
     const text = textsOf(message).join('\n')
-    this.#command = text.length <= 1_000 ? text.trim() : ''
     const { calls, form, text: bare } = commandsIn(text, this.#openFile)
     this.#calls = calls
     this.#form = form
@@ -135,9 +132,6 @@ export class TextAgentReader {
     const [other = CONSOLE_CALL] = calls.filter(({ toolName }) => toolName !== EDIT)
     const [only] = edits
     if (only !== undefined && calls.length === 1) return { role: 'tool', content: this.#pair(only, printed) }
-    const results = resultsIn(printed)
-    if (calls.length > 1 && results.length === calls.length)
-      return { role: 'tool', content: calls.flatMap((call, at) => this.#pair(call, results[at]!)) }
     const reports = edits.flatMap((call) => this.#pair(call, editReport(call, printed)))
     return { role: 'tool', content: [...reports, ...this.#pair(other, printed)] }
   }
@@ -146,8 +140,7 @@ export class TextAgentReader {
   #callsOf(text: string): readonly TextCall[] {
     if (!this.#waits) return []
     if (this.#form !== 'none') return this.#calls
-    const isMarked = this.#calls.length > 0 && OBSERVED.test(headOf(text, 2_000))
-    return isMarked ? this.#calls : bareCommand(this.#command)
+    return OBSERVED.test(headOf(text, 2_000)) ? this.#calls : []
   }
 
   #pair({ toolName, input }: TextCall, value: string): Part[] {
@@ -198,12 +191,6 @@ const OBSERVED =
 /** The end of an observation: the prompt of a shell, the status of a process. */
 const PRINTED =
   /\n\(Current directory: [^\n]{0,300}\)\s*(?:\([^\n]{0,200}\)\s*)?bash-[\d.]*\$[^\n]{0,200}$|\[(?:The )?[Cc]ommand (?:finished|completed) with exit code -?\d+\.?\]\s*$/
-/** Returns the results of several calls in one text, each in its own element. */
-function resultsIn(text: string): string[] {
-  const pieces = text.split(/<\/?(?:tool_response|tool_result)\b[^>\n]{0,100}>/)
-  return pieces.length % 2 === 0 ? [] : pieces.filter((_, at) => at % 2 === 1).map((piece) => piece.trim())
-}
-
 /** Returns a result without the label above it and the state of the client's editor below it: they would hide whether the call failed. */
 function bareResult(text: string): string {
   const state = text.lastIndexOf('<environment_details>')
@@ -211,7 +198,7 @@ function bareResult(text: string): string {
   return (state < 0 ? text.slice(echo.length) : text.slice(echo.length, state).trimEnd()).replace(HEADING, '')
 }
 
-const HEADING = /^\s*(?:observation(?: \d{1,4})?|观察|command [\w.-]{1,60} returned)[:：]\s*/i
+const HEADING = /^\s*(?:observation(?: \d{1,4})?|观察)[:：]\s*/i
 const OPEN_FILE = /\(Open file: (?!n\/a)([^\n()]{1,300})\)/
 
 /** Returns whether a person wrote a text: it is short, and most of its lines are sentences. */
@@ -229,19 +216,9 @@ function isSentence(line: string): boolean {
   return isEast || (words.length >= 3 ? plain.length >= 0.7 * words.length : /[.!?]$/.test(line.trim()))
 }
 
-/** Reads a text that is a command as a whole: one line that isn't a sentence. */
-function bareCommand(text: string): readonly TextCall[] {
-  if (text === '' || text.includes('\n') || isSentence(text)) return []
-  return [{ toolName: 'console', input: { command: text } }]
-}
-
 /** Returns the part of a printed text that concerns one edit. */
 function editReport({ input }: TextCall, printed: string): string {
   const { path } = input as { readonly path: string }
   if (printed.includes(`Applied edit to ${path}`)) return `Applied edit to ${path}`
-  const failed =
-    /^[^\n]{0,200}(?:failed to (?:exactly )?match|did not conform|can't edit|could not)[^\n]{0,200}$/im.exec(
-      printed,
-    )
-  return failed?.[0] ?? headOf(printed, 2_000)
+  return /^[^\n]{0,200}failed to [^\n]{0,200}$/m.exec(printed)?.[0] ?? headOf(printed, 2_000)
 }

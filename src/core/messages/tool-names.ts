@@ -225,19 +225,10 @@ function isNamed(name: string, names: readonly string[]): boolean {
   return ranks.has(keyOf(name)) || ranks.has(keyOf(bareName(name)))
 }
 
-/** Normalizes a name: `readFile`, `read_file` and `read-file` are equal. Cached, because the same names occur in every append. */
+/** Normalizes a name: `readFile`, `read_file` and `read-file` are equal. */
 function keyOf(name: string): string {
-  const known = keys.get(name)
-  if (known !== undefined) return known
-  const key = name.toLowerCase().replaceAll(/[_-]/g, '')
-  // Bounded: a conversation may contain any number of invented names.
-  if (keys.size >= MAX_KEYS) keys.clear()
-  keys.set(name, key)
-  return key
+  return name.toLowerCase().replaceAll(/[_-]/g, '')
 }
-
-const MAX_KEYS = 1_000
-const keys = new Map<string, string>()
 
 /** Returns a tool's name without the prefix of its server and its version: `mcp__files__read_file`, `files.read_file`, `read_file_v2`. */
 function bareName(given: string): string {

@@ -1,6 +1,13 @@
 import { headOf, tailOf } from '../messages/characters.ts'
 import { isObject, type Json } from '../messages/json.ts'
-import type { Message, ToolCallPart, ToolResultOutput, ToolResultPart } from '../messages/message.ts'
+import {
+  type Message,
+  outputText,
+  partsOf,
+  type ToolCallPart,
+  type ToolResultOutput,
+  type ToolResultPart,
+} from '../messages/message.ts'
 import { type Outcome, outcomeOf } from '../messages/outcome.ts'
 import {
   type Effect,
@@ -38,9 +45,6 @@ export type Call = {
 /** The calls in a message, and the calls whose results it contains. */
 export type CallsRead = { readonly made: readonly Call[]; readonly ended: readonly Call[] }
 
-/** An empty output. */
-export const NO_OUTPUT: ToolResultOutput = { type: 'text', value: '' }
-
 /**
  * Reads the calls of a conversation, one message after another. A result belongs to the nearest earlier call with its
  * id that has no result yet, because ids repeat; a result without such a call is ignored.
@@ -59,19 +63,14 @@ export class CallReader {
   /** Reads one more message and returns its calls and the calls whose results it contains. */
   add(message: Message): CallsRead {
     const at = this.#at++
-    if (typeof message.content === 'string') return NO_CALLS
-    let made: Call[] | undefined
-    let ended: Call[] | undefined
-    for (const part of message.content) {
-      if (part.type === 'tool-call') made = withOneMore(made, this.#begin(part, at))
-      else if (part.type === 'tool-result') {
-        const call = this.#end(part, at)
-        if (call !== undefined) ended = withOneMore(ended, call)
-      }
+    const made: Call[] = []
+    const ended: Call[] = []
+    for (const part of partsOf(message)) {
+      if (part.type === 'tool-call') made.push(this.#begin(part, at))
+      const call = part.type === 'tool-result' ? this.#end(part, at) : undefined
+      if (call !== undefined) ended.push(call)
     }
-    return made === undefined && ended === undefined
-      ? NO_CALLS
-      : { made: made ?? NO_CALLS.made, ended: ended ?? NO_CALLS.ended }
+    return { made, ended }
   }
 
   #begin({ toolCallId: id, toolName: name, input }: ToolCallPart, at: number): Call {
@@ -100,15 +99,7 @@ export class CallReader {
 
 type OpenCall = { readonly call: Call; readonly earlier: OpenCall | undefined }
 
-/** A literal list of one reserves no further memory, unlike a list that grew: most messages have one call or one result. */
-function withOneMore(calls: Call[] | undefined, call: Call): Call[] {
-  if (calls === undefined) return [call]
-  calls.push(call)
-  return calls
-}
-
 const NO_PATHS: readonly string[] = []
-const NO_CALLS = { made: [], ended: [] } as const
 
 function field(input: Json, name: string): Json | undefined {
   return isObject(input) && Object.hasOwn(input, name) ? input[name] : undefined
@@ -216,56 +207,18 @@ function scalars(input: Json): string {
   return pairs.map(([name, value]) => `${name}=${value}`).join(', ')
 }
 
-/** The beginning of a result as a model reads it, at most `max` units; JSON is serialized only that far. */
+/** The beginning of a result as a model reads it, at most `max` units. */
 export function outputHead(output: ToolResultOutput, max: number): string {
-  switch (output.type) {
-    case 'text':
-    case 'error-text':
-      return headOf(output.value, max)
-    case 'json':
-    case 'error-json':
-      return headOf(typeof output.value === 'string' ? output.value : jsonHead(output.value, max), max)
-    case 'content': {
-      const texts: string[] = []
-      let room = max
-      for (const item of output.value) {
-        if (item.type !== 'text' || room <= 0) continue
-        texts.push(headOf(item.text, room))
-        room -= item.text.length + 1
-      }
-      return headOf(texts.join('\n'), max)
-    }
-  }
+  const isText = 'value' in output && typeof output.value === 'string'
+  return headOf(isText ? output.value : outputText(output), max)
 }
 
 /** The end of a text result, at most `max` units, when it is longer than its first `from` units. */
 export function outputTail(output: ToolResultOutput, from: number, max: number): string {
   if (output.type === 'json' || output.type === 'error-json') return ''
-  const text =
-    output.type === 'content'
-      ? (output.value.findLast((item) => item.type === 'text')?.text ?? '')
-      : output.value
+  const text = outputText(output)
   if (text.length - from <= max) return tailOf(text, Math.max(0, text.length - from))
   // The text before the first line break is the rest of a line.
   const end = tailOf(text, max)
   return end.slice(end.indexOf('\n') + 1)
-}
-
-/** About the first `max` units of a value's JSON, without serializing the rest. */
-function jsonHead(value: Json | undefined, max: number): string {
-  if (typeof value === 'string') return JSON.stringify(headOf(value, max))
-  if (typeof value !== 'object' || value === null) return String(value)
-  const isList = Array.isArray(value)
-  let text = isList ? '[' : '{'
-  let separator = ''
-  // An array's keys are not listed: it may be long, and only its beginning is needed.
-  const entries = isList ? (value as readonly Json[]).entries() : Object.entries(value).values()
-  for (const [key, inner] of entries) {
-    if (text.length >= max) return text
-    if (inner === undefined) continue
-    const name = isList ? '' : `${JSON.stringify(headOf(String(key), max))}:`
-    text += separator + name + jsonHead(inner, max - text.length)
-    separator = ','
-  }
-  return text + (isList ? ']' : '}')
 }
