@@ -65,7 +65,6 @@ export class LogReader extends ExtractiveReader {
   readonly #counts: TestCounts[] = []
   #lastTest: LogRecord['lastTest']
   #anyMayBeChanged = false
-  #hasWorktrees = false
 
   override add(message: Parameters<ExtractiveReader['add']>[0], calls: CallsRead, position?: number): void {
     super.add(message, calls, position)
@@ -95,7 +94,6 @@ export class LogReader extends ExtractiveReader {
     return {
       ...{ ...record, changes, failures, lastTest: this.#lastTest ?? record.lastTest },
       ...{ runs: [...this.#runs.values()], counts: this.#counts },
-      branch: this.#hasWorktrees ? undefined : record.branch,
       isNamed: (base) => this.#named.has(base),
     }
   }
@@ -110,8 +108,6 @@ export class LogReader extends ExtractiveReader {
       // It lists what was changed in any way.
       if (isGit && this.#listed.size < MAX_NAMES) this.#listed.add(detached(file))
     }
-    // Each has a branch of its own.
-    this.#hasWorktrees ||= text.includes('worktree')
     if (effect === 'read') {
       for (const path of paths) this.#read.add(path)
       return

@@ -47,18 +47,15 @@ type Block = { readonly from: string; readonly text: string }
  * A message as text: images and files as placeholders, calls with name and arguments, tool results of at most
  * `maxOutputChars` characters, from both ends. Reasoning is left out.
  */
-function blocksOf(message: MaterialMessage, { maxOutputChars, calls, userTools }: Reading): Block[] {
+function blocksOf(message: MaterialMessage, reading: Reading): Block[] {
   const { content, role } = message
+  const { maxOutputChars } = reading
   // Each by itself: a message with many results would lose the middle ones.
   const limited = (text: string): string => (role === 'tool' ? shortenMiddle(text, maxOutputChars) : text)
-  const parts =
-    typeof content === 'string'
-      ? [limited(content)]
-      : content.map((part) =>
-          part.type === 'tool-result'
-            ? answerText(part, { maxOutputChars, calls, userTools })
-            : limited(partText(part)),
-        )
+  const given: readonly AnyPart[] = typeof content === 'string' ? [{ type: 'text', text: content }] : content
+  const parts = given.map((part) =>
+    part.type === 'tool-result' ? answerText(part, reading) : limited(partText(part)),
+  )
   const all = [...parts, ...callsText(message.tool_calls)].filter((some) => some !== '').join('\n')
   const isUsers = role === 'user' && (message.kind ?? 'message') === 'message'
   const pieces = isUsers ? markupPieces(all) : []
@@ -68,9 +65,7 @@ function blocksOf(message: MaterialMessage, { maxOutputChars, calls, userTools }
   const own: Block[] = [
     { from: who, text },
     { from: CLIENT, text: shortenMiddle(added, maxOutputChars) },
-    ...(typeof content === 'string'
-      ? []
-      : content.flatMap((part) => answerBlock(part, { calls, userTools }))),
+    ...given.flatMap((part) => answerBlock(part, reading)),
   ]
   return own.map((block) => ({ ...block, text: withoutTags(block.text, SUMMARY_TAGS) }))
 }
@@ -79,7 +74,7 @@ function blocksOf(message: MaterialMessage, { maxOutputChars, calls, userTools }
 const CLIENT = "the user's client"
 
 /** The words of a user in a result, as a message of the user. */
-function answerBlock(part: AnyPart, { calls, userTools }: Pick<Reading, 'calls' | 'userTools'>): Block[] {
+function answerBlock(part: AnyPart, { calls, userTools }: Reading): Block[] {
   const reason = part.type === 'provider' ? approvalReason(part as unknown as Part) : undefined
   if (reason !== undefined) return [{ from: 'user, approving a call', text: reason }]
   const answer = answerOf(part, nameOf(part, calls), userTools)
