@@ -39,10 +39,10 @@ export function keyOf(text: string): string {
 
 /** The first line that is not blank, on one line and shortened. Looks at no more than 2,000 units. */
 export function firstLine(text: string, max: number): string {
-  for (const line of headOf(text, 2_000).split('\n')) {
-    if (line.trim() !== '') return shorten(oneLine(line), max)
-  }
-  return ''
+  const line = headOf(text, 2_000)
+    .split('\n')
+    .find((some) => some.trim() !== '')
+  return shorten(oneLine(line ?? ''), max)
 }
 
 /** The beginning and the end of a long text with a gap line between them, cut at line breaks near by; a short one as it is. */
@@ -66,19 +66,10 @@ function isOpen(text: string): boolean {
 
 /** A text without its fenced code blocks. An unclosed fence ends with the text. */
 export function withoutFences(text: string): string {
-  let open = text.indexOf('```')
-  if (open < 0) return text
-  const kept: string[] = []
-  let from = 0
-  while (open >= 0) {
-    kept.push(text.slice(from, open))
-    const close = text.indexOf('```', open + 3)
-    if (close < 0) return kept.join('\n')
-    from = close + 3
-    open = text.indexOf('```', from)
-  }
-  kept.push(text.slice(from))
-  return kept.join('\n')
+  return text
+    .split('```')
+    .filter((_, at) => at % 2 === 0)
+    .join('\n')
 }
 
 /** The maximum length of a sentence; a longer one is cut. */
@@ -90,16 +81,10 @@ export function sentencesOf(text: string): string[] {
   let start = 0
   for (let i = 0; i < text.length; i++) {
     if (!endsSentence(text, i)) continue
-    push(sentences, text.slice(start, i + 1))
+    sentences.push(text.slice(start, i + 1))
     start = i + 1
   }
-  push(sentences, text.slice(start))
-  return sentences
-}
-
-function push(sentences: string[], raw: string): void {
-  const sentence = cleanLine(raw)
-  if (sentence !== '') sentences.push(sentence)
+  return [...sentences, text.slice(start)].map(cleanLine).filter((sentence) => sentence !== '')
 }
 
 /** Whether a text contains Chinese, Japanese or Korean characters. */
@@ -130,53 +115,38 @@ const ABBREVIATION = /(?:^|[\s(])(?:e\.g|i\.e|etc|vs|cf|mr|mrs|ms|dr|no|approx|r
 
 /** Whether a sentence ends with the unit at `i`. Reads only the units near it. */
 function endsSentence(text: string, i: number): boolean {
-  const c = text.charCodeAt(i)
-  switch (c) {
-    case 0x0a:
+  switch (text[i]) {
+    case '\n':
       return !isSoftBreak(text, i)
-    case 0x3002: // 。
-    case 0xff01: // ！
-    case 0xff1f: // ？
+    case '。':
+    case '！':
+    case '？':
       return true
-    case 0x21: // !
-    case 0x3f: // ?
+    case '!':
+    case '?':
       return isSpaceAt(text, i + 1)
-    case 0x2e: // .
+    case '.':
       return (
         isSpaceAt(text, i + 1) && !isOrdinal(text, i) && !ABBREVIATION.test(text.slice(Math.max(0, i - 8), i))
       )
-    case 0x22: // "
-    case 0x27: // '
-    case 0x29: // )
-    case 0x2a: // *
-    case 0x201d: // ”
-      return isSpaceAt(text, i + 1) && isStop(text, i - 1) && !/\p{Ll}/u.test(text[i + 2] ?? '')
+    case '"':
+    case "'":
+    case ')':
+    case '*':
+    case '”':
+      return isSpaceAt(text, i + 1) && /[.!?]/.test(text[i - 1] ?? '') && !/\p{Ll}/u.test(text[i + 2] ?? '')
     default:
       return false
   }
 }
 
-function isStop(text: string, i: number): boolean {
-  const c = text.charCodeAt(i)
-  return c === 0x2e || c === 0x21 || c === 0x3f
-}
-
 function isSpaceAt(text: string, i: number): boolean {
-  const c = text.charCodeAt(i)
-  return Number.isNaN(c) || c === 0x20 || c === 0x0a || c === 0x0d || c === 0x09
+  return ' \n\r\t'.includes(text[i] ?? ' ')
 }
 
 /** The dot of `1.` at the start of a line. */
 function isOrdinal(text: string, dot: number): boolean {
-  let i = dot - 1
-  while (i >= 0 && dot - i < 4 && isDigit(text.charCodeAt(i))) i--
-  if (i === dot - 1) return false
-  while (i >= 0 && dot - i < 12 && text.charCodeAt(i) === 0x20) i--
-  return i < 0 || text.charCodeAt(i) === 0x0a
-}
-
-function isDigit(unit: number): boolean {
-  return unit >= 0x30 && unit <= 0x39
+  return /(?:^|\n) {0,8}\d{1,3}$/.test(text.slice(Math.max(0, dot - 13), dot))
 }
 
 /** A line break inside a wrapped paragraph or item: a full line before it, after it no mark, and a small letter or no end before it. */
@@ -210,14 +180,8 @@ export function shortenMiddle(text: string, length: number): string {
 export function unitsWithin(maxTokens: number): number {
   if (!(maxTokens > 0)) return 0
   if (!Number.isFinite(maxTokens)) return Number.MAX_SAFE_INTEGER
-  // Tokens grow by at least one a step, so the result is at most `maxTokens` and is found by bisection.
-  let fits = 0
-  let tooMany = Math.floor(maxTokens) + 1
-  while (tooMany - fits > 1) {
-    const middle = Math.floor((fits + tooMany) / 2)
-    if (neurolinkEstimator.toTokens(middle) <= maxTokens) fits = middle
-    else tooMany = middle
-  }
+  // Tokens grow by at least one a step, so the result is at most `maxTokens`.
+  const fits = longest(Math.floor(maxTokens), (steps) => neurolinkEstimator.toTokens(steps) <= maxTokens)
   return fits * CHARS_PER_TOKEN
 }
 

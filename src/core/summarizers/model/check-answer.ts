@@ -339,9 +339,6 @@ function wrongOutcomes(sentence: string, plain: string, above: string, record: C
     if (lastTest?.outcome === 'failed' && (isNow || isNamed || isTests(subject, lastTest.label)))
       notes.add(`the last tests failed: ${lastTest.label}`)
     else if (last?.outcome === 'failed') notes.add(`${last.label} failed`)
-    // A whole chain.
-    const open = failures.find((one) => one.isOpen && !one.isOvercome && callsIn(sentence)(one))
-    if (notes.size === 0 && open !== undefined && last?.outcome !== 'ok') notes.add(`${open.label} failed`)
   }
   for (const { clause, subject, isNow } of failuresIn(sentence, above)) {
     const runs = named(clause, subject)
@@ -409,8 +406,6 @@ function namesOfFiles(paths: readonly string[]): (path: string) => readonly stri
   return (path) => {
     const base = baseOf(path)
     const two = path.split(/[\\/]/).slice(-2).join('/')
-    // A migration is named without its number.
-    const short = base.replace(/^\d{4,20}[-_]/, '')
-    return [path, two, ...(base.length >= 4 && bases.get(base) === 1 ? [...new Set([base, short])] : [])]
+    return [path, two, ...(base.length >= 4 && bases.get(base) === 1 ? [base] : [])]
   }
 }

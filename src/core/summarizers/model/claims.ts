@@ -201,8 +201,6 @@ const CHANGED = [
   `(?:^|[,;:(|–—-] ?|\\b(?:I|we|it|assistant|was|were|been|has|have|also|then|and|successfully|now|model|agent) )(?:${DID})\\b${GAP}${FILE}`,
   // "a.ts was updated", "a.ts: updated to", not "a.ts: LRU, updated on each read".
   `${FILE}(?:\\s*[:(|–—→*-]+(?:\\s|\\*)*|,?\\s(?:which\\s|and\\s)?(?:was|were|has been|have been|got)\\s)(?:(?:also|now|then|successfully|file)\\s)*(?:${DID})\\b(?! (?:by|in (?:v?\\d|(?:this|the|that|an?) (?:\\w+ )?(?:branch|commit|PR|release|version))|on|per|each|every|when|at|for each)\\b)`,
-  // "a.ts: option renamed", not "a.ts: the added rows".
-  `${FILE}:\\s(?:(?!\\b(?:that|which|when|where|is|are|be|of|for)\\b)[^.;:${OTHER}]){0,40}\\b(?:${DID})(?=[.;,]|$| and\\b)`,
   `${FILE}[^.;:${OTHER}]{0,12}\\bwurden?\\b(?! \\d{4}| bereits| früher| zuvor)[^.;${OTHER}]{0,60}\\b(?:${DE})\\b|\\bwurden?\\b${GAP}${FILE}[^.;${OTHER}]{0,40}\\b(?:${DE})\\b|${FILE}[:–—( -]{1,3}(?:${DE})\\b`,
   `${FILE} a été (?:${FR})|\\b(?:a|ont) (?:${FR})(?!\\p{L})${GAP}${FILE}`,
   `(?:^|\\b[Ss]e )(?:${ES})(?:ó|ió|yó)(?!\\p{L})${GAP}${FILE}|${FILE} (?:fue|ha sido) (?:${ES})[ai]d[oa]|${FILE}[:–—( -]{1,3}(?:${ES})[ai]d[oa]`,

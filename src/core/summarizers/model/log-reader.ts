@@ -8,11 +8,10 @@ import { type EarlierLog, ExtractiveReader, type LogRecord } from '../extractive
 import { oneLine } from '../text.ts'
 import { statedTests, stemsOf, type TestCounts } from './claims.ts'
 
-/** The units of a call's arguments, and of an output, that are searched for names of files. */
-const ARGUMENT_UNITS = 4_000
-const OUTPUT_UNITS = 100_000
-/** The units at both ends of an output that are searched for errors and numbers of tests. */
-const END_UNITS = 3_000
+/** The units of arguments, and of outputs, that are searched for names of files. */
+const TEXT_UNITS = 100_000
+/** The units of a command's arguments, and at both ends of an output, that are searched for all else. */
+const END_UNITS = 4_000
 /** The maximum number of calls and of names of files. */
 const MAX_RUNS = 2_000
 const MAX_NAMES = 50_000
@@ -65,7 +64,6 @@ export class LogReader extends ExtractiveReader {
   readonly #counts: TestCounts[] = []
   #lastTest: LogRecord['lastTest']
   #anyMayBeChanged = false
-  #hasWorktrees = false
 
   override add(message: Parameters<ExtractiveReader['add']>[0], calls: CallsRead, position?: number): void {
     super.add(message, calls, position)
@@ -95,23 +93,20 @@ export class LogReader extends ExtractiveReader {
     return {
       ...{ ...record, changes, failures, lastTest: this.#lastTest ?? record.lastTest },
       ...{ runs: [...this.#runs.values()], counts: this.#counts },
-      branch: this.#hasWorktrees ? undefined : record.branch,
       isNamed: (base) => this.#named.has(base),
     }
   }
 
   #end(call: Call): void {
     const { name, effect, input, paths, result } = call
-    const text = headOf(typeof input === 'string' ? input : JSON.stringify(input), OUTPUT_UNITS)
-    const output = outputHead(result!.output, OUTPUT_UNITS)
+    const text = headOf(typeof input === 'string' ? input : JSON.stringify(input), TEXT_UNITS)
+    const output = outputHead(result!.output, TEXT_UNITS)
     const isGit = /\b(?:git|patch)\b/.test(shellCommand(call) ?? '')
     for (const [file] of `${text}\n${output}`.matchAll(FILE_NAME)) {
       if (this.#named.size < MAX_NAMES && !this.#named.has(file)) this.#named.add(detached(file))
       // It lists what was changed in any way.
       if (isGit && this.#listed.size < MAX_NAMES) this.#listed.add(detached(file))
     }
-    // Each has a branch of its own.
-    this.#hasWorktrees ||= text.includes('worktree')
     if (effect === 'read') {
       for (const path of paths) this.#read.add(path)
       return
@@ -132,7 +127,7 @@ export class LogReader extends ExtractiveReader {
     if (command !== undefined && !WRITES.test(command)) return
     // Other tools change the files whose paths are their arguments, not those of a message or a task.
     const named = command === undefined && !isAgent ? (text.match(/"[^"\s]{1,400}"/g) ?? []).join(' ') : text
-    for (const [file] of headOf(named, ARGUMENT_UNITS).matchAll(FILE_NAME)) this.#uncertain.add(file)
+    for (const [file] of headOf(named, END_UNITS).matchAll(FILE_NAME)) this.#uncertain.add(file)
   }
 
   #addRuns(call: Call, command: string | undefined): void {

@@ -47,18 +47,15 @@ type Block = { readonly from: string; readonly text: string }
  * A message as text: images and files as placeholders, calls with name and arguments, tool results of at most
  * `maxOutputChars` characters, from both ends. Reasoning is left out.
  */
-function blocksOf(message: MaterialMessage, { maxOutputChars, calls, userTools }: Reading): Block[] {
+function blocksOf(message: MaterialMessage, reading: Reading): Block[] {
   const { content, role } = message
+  const { maxOutputChars } = reading
   // Each by itself: a message with many results would lose the middle ones.
   const limited = (text: string): string => (role === 'tool' ? shortenMiddle(text, maxOutputChars) : text)
-  const parts =
-    typeof content === 'string'
-      ? [limited(content)]
-      : content.map((part) =>
-          part.type === 'tool-result'
-            ? answerText(part, { maxOutputChars, calls, userTools })
-            : limited(partText(part)),
-        )
+  const given: readonly AnyPart[] = typeof content === 'string' ? [{ type: 'text', text: content }] : content
+  const parts = given.map((part) =>
+    part.type === 'tool-result' ? answerText(part, reading) : limited(partText(part)),
+  )
   const all = [...parts, ...callsText(message.tool_calls)].filter((some) => some !== '').join('\n')
   const isUsers = role === 'user' && (message.kind ?? 'message') === 'message'
   const pieces = isUsers ? markupPieces(all) : []
@@ -68,9 +65,7 @@ function blocksOf(message: MaterialMessage, { maxOutputChars, calls, userTools }
   const own: Block[] = [
     { from: who, text },
     { from: CLIENT, text: shortenMiddle(added, maxOutputChars) },
-    ...(typeof content === 'string'
-      ? []
-      : content.flatMap((part) => answerBlock(part, { calls, userTools }))),
+    ...given.flatMap((part) => answerBlock(part, reading)),
   ]
   return own.map((block) => ({ ...block, text: withoutTags(block.text, SUMMARY_TAGS) }))
 }
@@ -79,18 +74,18 @@ function blocksOf(message: MaterialMessage, { maxOutputChars, calls, userTools }
 const CLIENT = "the user's client"
 
 /** The words of a user in a result, as a message of the user. */
-function answerBlock(part: AnyPart, { calls, userTools }: Pick<Reading, 'calls' | 'userTools'>): Block[] {
+function answerBlock(part: AnyPart, reading: Reading): Block[] {
   const reason = part.type === 'provider' ? approvalReason(part as unknown as Part) : undefined
   if (reason !== undefined) return [{ from: 'user, approving a call', text: reason }]
-  const answer = answerOf(part, nameOf(part, calls), userTools)
+  const answer = answerOf(part, reading)
   if (answer === undefined) return []
-  const name = oneLine(nameOf(part, calls)).slice(0, ROLE_CHARS)
+  const name = oneLine(nameOf(part, reading.calls)).slice(0, ROLE_CHARS)
   return [{ from: `user, ${answer.isRefusal ? 'refusing' : 'in answer to'} ${name}`, text: answer.text }]
 }
 
-function answerOf(part: AnyPart, name: string, userTools: readonly string[] | undefined): Answer | undefined {
+function answerOf(part: AnyPart, { calls, userTools }: Reading): Answer | undefined {
   if (part.type !== 'tool-result' || resultText(part.output) === '') return undefined
-  return answerIn(part as unknown as ToolResultPart, name, userTools)
+  return answerIn(part as unknown as ToolResultPart, nameOf(part, calls), userTools)
 }
 
 /** How messages are read: the calls so far, the names of tools with which a person answers, and the size of an output. */
@@ -105,29 +100,24 @@ type AnyPart = { readonly type: string; readonly [field: string]: unknown }
 type CallsById = Map<unknown, AnyPart>
 
 /** A result with what became of its call: `[result of bash, failed]`. */
-function answerText(part: AnyPart, { maxOutputChars, calls, userTools }: Reading): string {
-  const { toolCallId, output } = part
-  const call = calls.get(toolCallId)
-  const name = nameOf(part, calls)
-  const answer = answerOf(part, name, userTools)
+function answerText(part: AnyPart, reading: Reading): string {
+  const name = nameOf(part, reading.calls)
+  const answer = answerOf(part, reading)
   // Its words follow as a message of the user.
   if (answer !== undefined)
     return `[result of ${name}, ${answer.isRefusal ? 'refused' : 'given'} by the user]`
-  const text = resultText(output)
+  const text = resultText(part.output)
+  const given = reading.calls.get(part.toolCallId)?.input
+  const input = jsonProblem(given) === undefined ? (given as Json) : null
   const outcome =
-    text === '' ? 'unknown' : outcomeOf({ toolName: name, input: inputOf(call) }, output as ToolResultOutput)
+    text === '' ? 'unknown' : outcomeOf({ toolName: name, input }, part.output as ToolResultOutput)
   const shown = outcome === 'unknown' ? '' : `, ${outcome}`
-  return `[result of ${name}${shown}] ${shortenMiddle(text, maxOutputChars)}`
+  return `[result of ${name}${shown}] ${shortenMiddle(text, reading.maxOutputChars)}`
 }
 
 function nameOf({ toolName, toolCallId }: AnyPart, calls: CallsById): string {
   const named = [toolName, calls.get(toolCallId)?.toolName].find((one) => typeof one === 'string')
   return (named as string | undefined) ?? ''
-}
-
-function inputOf(call: AnyPart | undefined): Json {
-  const input = call?.input
-  return jsonProblem(input) === undefined ? (input as Json) : null
 }
 
 /** The messages of an agent without native tool calls with its commands as calls; all others as they are. */
