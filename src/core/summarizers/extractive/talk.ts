@@ -98,9 +98,9 @@ function partsFor(
     const [mark, name = ''] = /^@?([^\s:,]{2,40})[:,]? {1,4}/.exec(line) ?? []
     const to = name === speaker ? undefined : lastOf.get(name.toLowerCase())
     const last = parts.at(-1)
-    if (last !== undefined && (to === undefined || to === last.to))
-      last.text += ` ${to === undefined ? line : line.slice(mark!.length)}`
-    else parts.push({ text: to === undefined ? line : line.slice(mark!.length), to })
+    const said = to === undefined ? line : line.slice(mark!.length)
+    if (last !== undefined && (to === undefined || to === last.to)) last.text += ` ${said}`
+    else parts.push({ text: said, to })
   }
   return parts
 }
