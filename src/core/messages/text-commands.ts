@@ -195,6 +195,7 @@ function pathAbove(text: string, at: number): string | undefined {
 const ACTION = /^[ \t*#>]{0,6}(?:action|行动)(?: \d{1,4})?[ \t*]{0,4}[:：][ \t*]*/gim
 const ACTION_CALL =
   /^([\w.-]{1,60})[ \t*]*(?:[[(]([\s\S]*)[\])]|\n[ \t*]*(?:action[ _]input|行动输入)(?: \d{1,4})?[ \t*]*[:：]\s*([\s\S]*))$/i
+const THOUGHT = /^[ \t*#>]{0,6}(?:thoughts?|思考)(?: \d{1,4})?[ \t*]{0,4}[:：]/im
 const ACTION_UNITS = 8_000
 
 /** Reads the last `Action: search` with `Action Input: …`, or `Action: Search[…]`, of a text. */
@@ -205,7 +206,11 @@ function actionIn(text: string): TextCall | undefined {
   const [given = ''] = text.slice(from, from + ACTION_UNITS).split(/\n[ \t*]*(?:observation|观察)/i)
   const [, toolName, bracketed, below] = ACTION_CALL.exec(given.trim()) ?? []
   const input = (bracketed ?? below ?? '').replace(/^```\w{0,10}\s*/, '').replace(/\s{0,20}```$/, '')
-  return toolName === undefined ? undefined : { toolName, input: parsedJson(input) ?? { input } }
+  if (toolName !== undefined) return { toolName, input: parsedJson(input) ?? { input } }
+  // After a thought, any words: `Action: Scroll [WINDOW]; down`.
+  const [, verb, rest = ''] =
+    (THOUGHT.test(text) && /^([\p{L}_][\w.-]{0,59})(?:[ \t]+(.*))?/u.exec(given)) || []
+  return verb === undefined ? undefined : { toolName: verb, input: { input: rest.trim() } }
 }
 
 /*
