@@ -11,7 +11,7 @@ type Task = { readonly text: string; readonly rank: number }
 const MAX_BOXES = 10
 
 /** Tasks of the tool for tasks, of the list that the assistant wrote last, and of check boxes. */
-export function tasksIn({ todo, isTodoWhole, todoAt, boxes, replies, exchanges }: Conversation): Tasks {
+export function tasksIn({ todo, isTodoWhole, todoAt, boxes, replies }: Conversation): Tasks {
   const done = new Set([...boxes, ...todo].filter(({ isDone }) => isDone).map(({ text }) => taskKey(text)))
   const open = new Map<string, Task>()
   const add = (text: string, rank: number) => {
@@ -23,12 +23,9 @@ export function tasksIn({ todo, isTodoWhole, todoAt, boxes, replies, exchanges }
     const shown = id === undefined || isTodoWhole ? text : `#${id} ${text}`
     if (!isDone) add(isActive ? `${shown} (in progress)` : shown, 945 - Math.min(40, i))
   }
-  // The list of a tool replaces what the assistant wrote before it, and a later request answers its questions.
-  const fresh = replies.filter(({ at }) => at >= todoAt)
-  const asked = exchanges.at(-1)?.request.at ?? -1
-  for (const [i, { text, at }] of remainingList(fresh).entries())
-    if (!done.has(taskKey(text)) && !(/[?？]\W{0,4}$/.test(text) && at < asked))
-      add(text, 940 - Math.min(40, 2 * i))
+  // The list of a tool replaces what the assistant wrote before it.
+  for (const [i, text] of remainingList(replies.filter(({ at }) => at >= todoAt)).entries())
+    if (!done.has(taskKey(text))) add(text, 940 - Math.min(40, 2 * i))
   // Lists are worked from the top: the boxes after the last checked one come first.
   const reached = boxes.findLastIndex(({ isDone }) => isDone) + 1
   const unchecked = [...boxes.slice(reached), ...boxes.slice(0, reached)].filter(({ isDone }) => !isDone)
@@ -67,8 +64,8 @@ const ITEM = /^\s*(?:[-*+•]|\d{1,3}[.)])\s+\S/
 const CHECKED = /^\s*[-*+] \[[xX]\]|✅/
 
 /** The list under the last line that announces open work, in the last few replies. */
-function remainingList(replies: Conversation['replies']): { readonly text: string; readonly at: number }[] {
-  for (const { text, at: repliedAt } of replies.slice(-8).reverse()) {
+function remainingList(replies: Conversation['replies']): string[] {
+  for (const { text } of replies.slice(-8).reverse()) {
     const lines = withoutFences(text)
       .split('\n')
       .filter((line) => line.trim() !== '')
@@ -78,7 +75,7 @@ function remainingList(replies: Conversation['replies']): { readonly text: strin
     if (at < 0) continue
     const end = lines.findIndex((line, i) => i > at && !ITEM.test(line))
     const items = lines.slice(at + 1, end < 0 ? lines.length : end).filter((line) => !CHECKED.test(line))
-    return items.slice(0, 15).map((line) => ({ text: shorten(cleanLine(line), 200), at: repliedAt }))
+    return items.slice(0, 15).map((line) => shorten(cleanLine(line), 200))
   }
   return []
 }
