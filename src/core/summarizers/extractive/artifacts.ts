@@ -22,11 +22,11 @@ import { FilePaths, isAbsolute } from './paths.ts'
 import { citesRow, eachText, isValue, rowsOf, tableRows } from './records.ts'
 import {
   callLabel,
+  directoryOf,
   isInspection,
   type Removal,
   removedBy,
   shellCommand,
-  workingDirectory,
   writtenBy,
 } from './shell.ts'
 
@@ -127,7 +127,7 @@ export class Artifacts {
 
   /** Adds a call and the names of its arguments. `reason`: what the assistant stated before it. The list of tasks has lines of its own. */
   begin(call: Call, reason: string, isOfTasks: boolean): void {
-    this.#paths.enter(workingDirectory(call))
+    this.#paths.enter(directoryOf(shellCommand(call)))
     const artifact = isOfTasks ? this.#known('text', String(call.at)) : this.#ofCall(call)
     artifact.last = call.at
     const { deeds } = artifact
@@ -167,12 +167,11 @@ export class Artifacts {
     const shown = outputHead(output, EXCERPT_UNITS)
     const table = tableRows(shown)
     const lines = call.effect === 'write' && !isPatch(shown) ? [] : excerptOf(addedIn(shown))
-    const read = [...lines.filter((line) => table.length === 0 || !line.includes('|')), ...table]
     if (table.length > 0) this.#fresh.push(table)
     // A whole file, and the newest result of a call, replace what was known; of an edit, the replaced lines go.
     const isWhole = artifact.kind === 'call' || writtenText(call.name, call.input) !== undefined
     artifact.excerpt = isWhole ? [] : artifact.excerpt.filter((line) => !replaced.has(line))
-    this.#keepExcerpt(artifact, [...written, ...read])
+    this.#keepExcerpt(artifact, [...written, ...lines, ...table])
   }
 
   /** Adds the code of files that a reply shows under their names. */

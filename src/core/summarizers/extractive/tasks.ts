@@ -36,13 +36,11 @@ export function tasksIn({ todo, isTodoWhole, todoAt, boxes, replies }: Conversat
   return { open: [...open.values()], done }
 }
 
-/** Whether a commit's subject shows that a task was done: by its label (`WP15`), or most of its words. */
+/** Whether a commit's subject shows that a task was done: by most of its words. */
 export function isCommitted(task: string, subjects: readonly string[]): boolean {
   const words = taskKey(task).split(' ')
-  const isLabelled = /^[a-z]+\d+$/.test(words[0]!)
   return subjects.some((subject) => {
     const known = new Set(taskKey(subject).split(' '))
-    if (isLabelled && known.has(words[0]!)) return true
     return words.length >= 4 && words.filter((word) => known.has(word)).length >= 0.75 * words.length
   })
 }

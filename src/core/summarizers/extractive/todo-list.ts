@@ -141,9 +141,7 @@ function itemsIn(text: string): readonly Item[] {
   const data = /^\s*[[{]\s*["{]/.test(text) ? parsedJson(text) : undefined
   const list = [data, ...(isObject(data) ? Object.values(data) : [])].find((value) => Array.isArray(value))
   if (list !== undefined) return itemsOfList(list as readonly Json[], true)
-  const items = linesWithStates(text)
-  // A report or an order that contains a list is not a list.
-  return 2 * items.length >= text.split('\n').filter((line) => line.trim() !== '').length ? items : []
+  return linesWithStates(text)
 }
 
 /** The lines of a text that begin with the state of a task. */
