@@ -167,11 +167,12 @@ export class Artifacts {
     const shown = outputHead(output, EXCERPT_UNITS)
     const table = tableRows(shown)
     const lines = call.effect === 'write' && !isPatch(shown) ? [] : excerptOf(addedIn(shown))
+    const read = [...lines.filter((line) => table.length === 0 || !line.includes('|')), ...table]
     if (table.length > 0) this.#fresh.push(table)
     // A whole file, and the newest result of a call, replace what was known; of an edit, the replaced lines go.
     const isWhole = artifact.kind === 'call' || writtenText(call.name, call.input) !== undefined
     artifact.excerpt = isWhole ? [] : artifact.excerpt.filter((line) => !replaced.has(line))
-    this.#keepExcerpt(artifact, [...written, ...lines, ...table])
+    this.#keepExcerpt(artifact, [...written, ...read])
   }
 
   /** Adds the code of files that a reply shows under their names. */
@@ -463,8 +464,7 @@ function count({ outcomes }: Artifact, outcome: Outcome, times: number): void {
 
 /** How much a line states besides its names: changed files, and calls with their outcomes. */
 function worthOf({ kind, deeds, outcomes, age, isInspection }: Artifact): number {
-  if (kind === 'text') return 0
-  if ((isInspection && !outcomes.has('failed')) || (deeds.isRemoved && deeds.created)) return 0
+  if (isInspection && !outcomes.has('failed')) return 0
   if (kind === 'file')
     return (changesOf(deeds) > 0 ? 50 : deeds.reads > 0 ? 2.5 : 0) / (1 + Math.max(0, age) / 8)
   const times = [...outcomes.values()].reduce((sum, one) => sum + one, 0)

@@ -156,7 +156,7 @@ export class ConversationReader {
       if (
         failure.label === label ||
         (failed !== undefined && gist?.split(/ ?(?:&&|\n) ?/).includes(failed)) ||
-        failure.paths.some((path) => paths.some((other) => isSamePath(path, other)))
+        failure.paths.some((path) => paths.includes(path))
       )
         failure.isOpen = false
       else if (gist !== undefined)
@@ -269,11 +269,6 @@ function withoutPrinted(replies: readonly Utterance[]): readonly Utterance[] {
 function endsOf(text: string, [first, last]: readonly [number, number]): string {
   const shown = ends(text, first, last)
   return shown.length < text.length ? detached(shown) : shown
-}
-
-/** Whether two paths are the same, or one is relative. */
-function isSamePath(path: string, other: string): boolean {
-  return path === other || path.endsWith(`/${other}`) || other.endsWith(`/${path}`)
 }
 
 function exchangesOf(

@@ -153,7 +153,7 @@ export class Names {
   listed(name: string): string | undefined {
     if (isListable(name)) return name
     const field = this.#uses.get(name)?.field ?? ''
-    return field === '' || isCredential(name) || isCredential(field) ? undefined : `${field}: ${name}`
+    return field === '' || CREDENTIAL.test(name) || CREDENTIAL.test(field) ? undefined : `${field}: ${name}`
   }
 
   /** Visits all names with their artifacts, in order of first use. */
@@ -185,23 +185,14 @@ const OPAQUE = /(?:[A-Za-z]\d|\d[A-Za-z])\w{0,8}(?:[A-Za-z]\d|\d[A-Za-z])\w{0,8}
 /** What secrets look like: a known prefix, or a long word of mixed case and digits. */
 const CREDENTIAL =
   /^(?:sk|pk|rk|ghp|gho|ghs|github_pat|glpat|xox[abpr]|AKIA|ASIA|AIza|whsec|eyJ|hf|npm|pypi|SG|dop)[-_.]?\w{8}|secret|passw(?:or)?d|api_?key|token=|^(?=.{0,99}[a-z])(?=.{0,99}[A-Z])(?=.{0,99}\d)[\w+/=-]{24,}$/
-/** Three letters in a row, of any script. */
-const LETTERS = /\p{L}{3}/u
-const MIN_NAME = 4
-
-/** Whether a name looks like a secret, which no summary lists. */
-function isCredential(name: string): boolean {
-  return CREDENTIAL.test(name)
-}
-
 /** A sum of money. */
 const MONEY = /^[$€£¥]\d|\d ?(?:[€£¥元円]|(?:EUR|USD|GBP|CHF)$)/
 
 /** Whether a name means something by itself: not a number, time, line, hash, unit, secret, or a word of three letters. */
 export function isListable(name: string): boolean {
   if (MONEY.test(name)) return true
-  if (name.length < MIN_NAME || !LETTERS.test(name) || MEASURE.test(name) || HASH.test(name)) return false
-  return !OPAQUE.test(name) && !isCredential(name)
+  if (name.length < 4 || !/\p{L}{3}/u.test(name) || MEASURE.test(name) || HASH.test(name)) return false
+  return !OPAQUE.test(name) && !CREDENTIAL.test(name)
 }
 
 /** An id in the data of a tool: letters and digits. */

@@ -59,7 +59,6 @@ export function taskId(line: string): string | undefined {
 export const REMAINS =
   /^\W{0,4}(?:what['’]s |still )?(?:remaining|left|pending|outstanding|to ?-?do|open|not (?:yet )?done|next)\b[^\n]{0,60}$/i
 const ITEM = /^\s*(?:[-*+•]|\d{1,3}[.)])\s+\S/
-const CHECKED = /^\s*[-*+] \[[xX]\]|✅/
 
 /** The list under the last line that announces open work, in the last few replies. */
 function remainingList(replies: Conversation['replies']): string[] {
@@ -72,7 +71,7 @@ function remainingList(replies: Conversation['replies']): string[] {
     )
     if (at < 0) continue
     const end = lines.findIndex((line, i) => i > at && !ITEM.test(line))
-    const items = lines.slice(at + 1, end < 0 ? lines.length : end).filter((line) => !CHECKED.test(line))
+    const items = lines.slice(at + 1, end < 0 ? lines.length : end)
     return items.slice(0, 15).map((line) => shorten(cleanLine(line), 200))
   }
   return []

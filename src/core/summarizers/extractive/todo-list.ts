@@ -24,6 +24,8 @@ const IDS = ['taskId', 'task_id', 'todoId', 'todo_id', 'id'] as const
 /** The maximum numbers of items of a list and of units of a text that is read. */
 const MAX_ITEMS = 200
 const TEXT_UNITS = 20_000
+/** Longer arguments do more than select what is shown. */
+const SELECTION_UNITS = 120
 
 /** A line with the state of an item before its text: `- [x] a`, `2. [pending] b`, `#7 [completed] c`, `☐ d`. */
 const LINE =
@@ -79,7 +81,7 @@ export class TodoList {
       const output = outputHead(result.output, 600)
       if (text !== undefined)
         this.#change([{ id: id ?? idIn(output), text, isDone: false, isActive: false }], call.at)
-    } else if (Object.values(input).every(isShort)) {
+    } else if (JSON.stringify(input).length <= SELECTION_UNITS) {
       const items = itemsIn(outputHead(result.output, TEXT_UNITS))
       if (items.length > 0) this.#replace(items, call.at)
     }
@@ -163,11 +165,6 @@ function itemOf(value: JsonObject): Item | undefined {
 
 function stated(id: string | undefined, text: string, state: string): TodoItem {
   return { id, text: clean(text), isDone: DONE.test(state), isActive: ACTIVE.test(state) }
-}
-
-/** An argument that selects what is shown. */
-function isShort(value: Json | undefined): boolean {
-  return typeof value === 'string' ? value.length <= 60 : typeof value !== 'object' || value === null
 }
 
 function clean(text: string): string {
