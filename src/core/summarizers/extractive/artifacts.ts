@@ -20,15 +20,7 @@ import { type Candidate, DEFINES, excerptOf, LINE_UNITS } from './lines.ts'
 import type { Names } from './names.ts'
 import { FilePaths, isAbsolute } from './paths.ts'
 import { citesRow, eachText, isValue, rowsOf, tableRows } from './records.ts'
-import {
-  callLabel,
-  directoryOf,
-  isInspection,
-  type Removal,
-  removedBy,
-  shellCommand,
-  writtenBy,
-} from './shell.ts'
+import { callLabel, directoryOf, isInspection, removedBy, shellCommand, writtenBy } from './shell.ts'
 
 /*
  * Artifacts: the files, calls and texts that names belong to. The line of a file or call says what was done, and lists names of it:
@@ -140,11 +132,10 @@ export class Artifacts {
   /** Adds the result of a call. */
   end(call: Call): void {
     const { output, outcome, at } = call.result!
-    const removed = outcome === 'failed' ? [] : removedBy(call, shellCommand(call))
     const artifact = this.#ofCall(call)
     artifact.last = at
     if (artifact.kind === 'call') count(artifact, outcome, 1)
-    if (outcome !== 'failed') this.#countDeeds(call, removed, at)
+    if (outcome !== 'failed') this.#countDeeds(call, at)
     else if (call.effect === 'write')
       for (const file of call.paths.map((path) => this.#ofFile(path))) {
         file.deeds.failed += 1
@@ -245,10 +236,11 @@ export class Artifacts {
     return lines
   }
 
-  #countDeeds(call: Call, removed: readonly Removal[], at: number): void {
+  #countDeeds(call: Call, at: number): void {
     const { effect, name, input } = call
-    if (effect === 'other') {
-      const command = shellCommand(call) ?? ''
+    const command = shellCommand(call)
+    const removed = removedBy(call, command)
+    if (command !== undefined) {
       // Changes that no editing tool reports.
       for (const { path, isNew } of writtenBy(command)) {
         const deeds = this.#use(path, at)

@@ -30,14 +30,10 @@ export function rowsOf(data: Json): string[] {
     const fields = rowOf(fieldsOf(value).filter((entry) => isScalar(entry[1]) || !inner.push(entry)))
     for (const row of fields.rows) rows.push(detached(item + field + row))
     const owner = isItem && fields.id !== '' ? `${fields.id}, ` : item
-    for (const [key, one] of inner)
-      walk(
-        one,
-        depth + 1,
-        owner,
-        isObject(one) && key !== '' ? `${headOf(key, 40)}: ` : '',
-        Array.isArray(value),
-      )
+    for (const [key, one] of inner) {
+      const label = isObject(one) && key !== '' ? `${headOf(key, 40)}: ` : ''
+      walk(one, depth + 1, owner, label, Array.isArray(value))
+    }
   }
   walk(data, 0, '', '', false)
   return rows

@@ -45,7 +45,7 @@ const PATCH_REMOVES =
   /\*\*\* (?:Delete File: ([^\n\\"]{1,500})|Update File: ([^\n\\"]{1,500})(?:\n|\\n)\*\*\* Move to: ([^\n\\"]{1,500}))/g
 
 /** A file that is no longer at its path; `to`: its new path. */
-export type Removal = { readonly path: string; readonly to?: string | undefined }
+type Removal = { readonly path: string; readonly to?: string | undefined }
 
 /** The files that a call removes or moves: by a command, a patch, or the name of the tool. */
 export function removedBy(call: Call, command: string | undefined): Removal[] {
