@@ -112,12 +112,16 @@ function labelled(labels: readonly string[], cells: readonly string[]): string[]
   return fields.filter(([, cell]) => cell !== '').length < 2 ? [] : rowOf(fields).rows.map(detached)
 }
 
-/** Whether a text names a value of a row: a number, or a word with a capital or digit. */
+/** Whether a text names a value of a row, a number or a word with a capital or digit, but not all of them. */
 export function citesRow(text: string, row: string): boolean {
-  return row.split(', ').some((pair) => {
+  let isCited = false
+  let hasMore = false
+  for (const pair of row.split(', ')) {
     const value = pair.slice(pair.lastIndexOf(': ') + 1).trim()
     const at = text.indexOf(value)
     const isNamed = at >= 0 && !/[\p{L}\d]/u.test((text[at - 1] ?? '') + (text[at + value.length] ?? ''))
-    return isNamed && value.length >= 3 && /\d|\p{Lu}/u.test(value)
-  })
+    if (!isNamed) hasMore = true
+    else if (value.length >= 3 && /\d|\p{Lu}/u.test(value)) isCited = true
+  }
+  return isCited && hasMore
 }
