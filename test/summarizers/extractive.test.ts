@@ -859,19 +859,13 @@ describe('files', () => {
 
   it('are what a chat shows as code under their names', () => {
     const code = 'export function slugOf(title: string) {\n  return title.toLowerCase()\n}'
-    const diff =
-      '--- a/lib/text.ts\n+++ b/lib/text.ts\n@@ -1 +1 @@\n-const oldLimitOfText = 80\n+const newLimitOfText = 140'
     const text = summarize([
       user(`please write it ${FILLER} ${FILLER} ${FILLER}`),
-      assistant(
-        `Here it is.\n\n**app/(shop)/[...slug]/page.tsx**\n\n\`\`\`ts\n${code}\n\`\`\`\n\n\`\`\`diff\n${diff}\n\`\`\``,
-      ),
+      assistant(`Here it is.\n\n**app/(shop)/[...slug]/page.tsx**\n\n\`\`\`ts\n${code}\n\`\`\``),
     ])
     expect(sectionsOf(text)['Files and Code Sections']).toEqual([
       '`app/(shop)/[...slug]/page.tsx` — mentioned',
       '· export function slugOf(title: string)',
-      '`lib/text.ts` — mentioned',
-      '· const newLimitOfText = 140',
     ])
   })
 })
@@ -901,21 +895,14 @@ it('rows of inner objects name the item that they belong to', () => {
   )
 })
 
-it('an error is overcome by the same command with other options, and by a command that supplies what it lacked', () => {
+it('an error is overcome by the same command with other options', () => {
   const text = summarize([
     user(`measure it ${FILLER}`),
     ...did('c1', 'bash', { command: 'npx tool build app' }, `${FILLER}\nError: build failed\nExit code: 1`),
-    ...did(
-      'c2',
-      'bash',
-      { command: 'python fit.py' },
-      "Traceback (most recent call last):\nModuleNotFoundError: No module named 'statsmodels'\nExit code: 1",
-    ),
     ...did('c3', 'bash', { command: 'npx --yes tool build app --force' }, 'built'),
-    ...did('c4', 'bash', { command: 'pip install statsmodels' }, 'Successfully installed statsmodels-0.14'),
-    assistant('Both work now.'),
+    assistant('It works now.'),
   ])
   const problems = sectionsOf(text)['Problem Solving'] ?? []
-  expect(problems).toHaveLength(2)
-  for (const line of problems) expect(line).toContain(', a similar command succeeded later: ')
+  expect(problems).toHaveLength(1)
+  expect(problems[0]).toContain(', a similar command succeeded later: ')
 })

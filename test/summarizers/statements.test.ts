@@ -128,21 +128,17 @@ it('lines are chosen by their new names for their length, none twice, and at mos
   expect(choose(39, 1_000)).toEqual(['nameOf_a', 'nameOf_b', 'nameOf_c'])
 })
 
-it('lines of one form in three replies, which a client prints, and its echo of a reply are not told', () => {
+it('lines of one form in three replies, which a client prints, are not told', () => {
   const printed = (count: number) => `Tokens: ${count}k sent, 699 received.`
-  const answer = 'I will check all the hinges of the gate before I oil them, one after another.'
   const text = summarize([
     user('Repair the gate of the garden.'),
     assistant(`The hinge was oiled.\n\n${printed(39)}`),
     user('Now the lock.'),
     assistant(`The lock was replaced.\n\n${printed(41)}`),
     user('Now the fence.'),
-    assistant(`${answer}\n\nThe fence was painted.\n\n${printed(7)}`),
-    user(answer),
-    assistant('The hinges were checked.'),
+    assistant(`The fence was painted.\n\n${printed(7)}`),
   ])
   expect(text).not.toContain('received')
-  expect(text).not.toContain(answer)
 })
 
 it('a task that the kept messages show as done is no current work', () => {

@@ -190,7 +190,7 @@ describe('a problem', () => {
     expect(
       problems(
         ...failed('c1', 'edit', { path: 'a.ts', oldText: 'x', newText: 'y' }),
-        ...did('c2', 'write', { path: '/app/a.ts', content: 'y' }),
+        ...did('c2', 'write', { path: 'a.ts', content: 'y' }),
       ),
     ).toContain('failed, later succeeded')
   })

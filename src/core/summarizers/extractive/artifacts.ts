@@ -20,15 +20,7 @@ import { type Candidate, DEFINES, excerptOf, LINE_UNITS } from './lines.ts'
 import type { Names } from './names.ts'
 import { FilePaths, isAbsolute } from './paths.ts'
 import { citesRow, eachText, isValue, rowsOf, tableRows } from './records.ts'
-import {
-  callLabel,
-  isInspection,
-  type Removal,
-  removedBy,
-  shellCommand,
-  workingDirectory,
-  writtenBy,
-} from './shell.ts'
+import { callLabel, directoryOf, isInspection, removedBy, shellCommand, writtenBy } from './shell.ts'
 
 /*
  * Artifacts: the files, calls and texts that names belong to. The line of a file or call says what was done, and lists names of it:
@@ -127,7 +119,7 @@ export class Artifacts {
 
   /** Adds a call and the names of its arguments. `reason`: what the assistant stated before it. The list of tasks has lines of its own. */
   begin(call: Call, reason: string, isOfTasks: boolean): void {
-    this.#paths.enter(workingDirectory(call))
+    this.#paths.enter(directoryOf(shellCommand(call)))
     const artifact = isOfTasks ? this.#known('text', String(call.at)) : this.#ofCall(call)
     artifact.last = call.at
     const { deeds } = artifact
@@ -146,11 +138,10 @@ export class Artifacts {
   /** Adds the result of a call. */
   end(call: Call): void {
     const { output, outcome, at } = call.result!
-    const removed = outcome === 'failed' ? [] : removedBy(call, shellCommand(call))
     const artifact = this.#ofCall(call)
     artifact.last = at
     if (artifact.kind === 'call') count(artifact, outcome, 1)
-    if (outcome !== 'failed') this.#countDeeds(call, removed, at)
+    if (outcome !== 'failed') this.#countDeeds(call, at)
     else if (call.effect === 'write')
       for (const file of call.paths.map((path) => this.#ofFile(path))) {
         file.deeds.failed += 1
@@ -251,10 +242,11 @@ export class Artifacts {
     return lines
   }
 
-  #countDeeds(call: Call, removed: readonly Removal[], at: number): void {
+  #countDeeds(call: Call, at: number): void {
     const { effect, name, input } = call
-    if (effect === 'other') {
-      const command = shellCommand(call) ?? ''
+    const command = shellCommand(call)
+    const removed = removedBy(call, command)
+    if (command !== undefined) {
       // Changes that no editing tool reports.
       for (const { path, isNew } of writtenBy(command)) {
         const deeds = this.#use(path, at)
@@ -470,8 +462,7 @@ function count({ outcomes }: Artifact, outcome: Outcome, times: number): void {
 
 /** How much a line states besides its names: changed files, and calls with their outcomes. */
 function worthOf({ kind, deeds, outcomes, age, isInspection }: Artifact): number {
-  if (kind === 'text') return 0
-  if ((isInspection && !outcomes.has('failed')) || (deeds.isRemoved && deeds.created)) return 0
+  if (isInspection && !outcomes.has('failed')) return 0
   if (kind === 'file')
     return (changesOf(deeds) > 0 ? 50 : deeds.reads > 0 ? 2.5 : 0) / (1 + Math.max(0, age) / 8)
   const times = [...outcomes.values()].reduce((sum, one) => sum + one, 0)

@@ -18,9 +18,7 @@ export class CheckBoxes {
   add(text: string, source: Pick<Box, 'where' | 'by'>): void {
     const head = headOf(text, BOX_UNITS)
     const boxes = linesWithStates(source.by === undefined ? head : withoutFences(head))
-    const isKnown = ({ text }: Box): boolean => this.#boxes.get(taskKey(shorten(text, 160)))?.by === source.by
-    const isList = boxes.length >= 2 && boxes.some((box) => !box.isDone || isKnown(box))
-    if (source.by !== undefined && isList)
+    if (source.by !== undefined && boxes.length >= 2)
       for (const [key, { by, isDone }] of this.#boxes)
         if (by === source.by && !isDone) this.#boxes.delete(key)
     for (const { text, isDone } of boxes) {

@@ -1,5 +1,5 @@
 import { detached, headOf } from '../../messages/characters.ts'
-import { typedText, wordsOf } from '../../messages/client-markup.ts'
+import { wordsOf } from '../../messages/client-markup.ts'
 import { type Message, partsOf, type RowKind, textsOf } from '../../messages/message.ts'
 import type { Outcome } from '../../messages/outcome.ts'
 import { TEST_COMMAND } from '../../messages/outcome-wordings.ts'
@@ -13,16 +13,7 @@ import { errorLine } from './error-line.ts'
 import { Names } from './names.ts'
 import { ownWords } from './own-words.ts'
 import { filesGivenIn } from './rule-files.ts'
-import {
-  branchOf,
-  callLabel,
-  commitSubject,
-  directoryOf,
-  gistOf,
-  isInspection,
-  shellCommand,
-  writtenBy,
-} from './shell.ts'
+import { branchOf, callLabel, commitSubject, directoryOf, gistOf, shellCommand, writtenBy } from './shell.ts'
 import { isGroupTalk, speakerOf, withSpeakers } from './speakers.ts'
 import { firstStatement } from './statements.ts'
 import { isTaskCall, TodoList } from './todo-list.ts'
@@ -111,7 +102,7 @@ export class ConversationReader {
   ): void {
     const { kind, role } = message
     const speaker = speakerOf(message)
-    if (kind === 'marker' || (role === 'assistant' && typedText(headOf(text, 400)) === '')) return
+    if (kind === 'marker') return
     if (kind === 'summary') this.#summaries.push(text)
     else if (role === 'assistant') {
       const shown = endsOf(text, ASSISTANT_ENDS)
@@ -165,13 +156,12 @@ export class ConversationReader {
       if (
         failure.label === label ||
         (failed !== undefined && gist?.split(/ ?(?:&&|\n) ?/).includes(failed)) ||
-        failure.paths.some((path) => paths.some((other) => isSamePath(path, other)))
+        failure.paths.some((path) => paths.includes(path))
       )
         failure.isOpen = false
       else if (gist !== undefined)
         failure.isOvercome ||=
-          (failed !== undefined && (isSimilar(failed, gist) || (isTest && TEST_COMMAND.test(failed)))) ||
-          suppliesWhatLacked(failure, call, gist)
+          failed !== undefined && (isSimilar(failed, gist) || (isTest && TEST_COMMAND.test(failed)))
     }
     this.#boxes.addWritten(call)
     if (command !== undefined) this.#addCommand(command, outputHead(call.result!.output, GIT_UNITS), at)
@@ -199,12 +189,8 @@ export class ConversationReader {
   /** Returns the conversation. Call it after the last message. */
   conversation(): Conversation {
     const isGroup = isGroupTalk(this.#texts, this.#lastCallAt >= 0)
-    const texts = withSpeakers(withoutEchoes(this.#texts), isGroup)
-    // Beside an assistant without a name, others are agents and consoles that work for it.
-    const isLed = texts.some(({ by, speaker }) => by === 'assistant' && speaker === undefined)
-    const replies = withoutPrinted(
-      texts.filter(({ by, speaker }) => by === 'assistant' && !(isLed && speaker !== undefined)),
-    )
+    const texts = withSpeakers(this.#texts, isGroup)
+    const replies = withoutPrinted(texts.filter(({ by }) => by === 'assistant'))
     const [directory] = [...this.#directories].sort((a, b) => b[1] - a[1])[0] ?? []
     return {
       texts,
@@ -252,31 +238,10 @@ function isSimilar(failed: string, later: string): boolean {
   return later.startsWith(failed) || (words.length >= 2 && words.every((word) => known.has(word)))
 }
 
-const LACKED = /["'`‘“]([\w@./-]{3,60})["'`’”]|(?:^|: )([\w.-]{2,40}): (?:command )?not found/
-
-/** Whether a command works on what an error names: `pip install numpy` after "No module named 'numpy'". */
-function suppliesWhatLacked({ line, command }: Failure, call: Call, gist: string): boolean {
-  const [, quoted, named = quoted] = LACKED.exec(line) ?? []
-  if (named === undefined || command === undefined || isInspection(call)) return false
-  const at = gist.indexOf(named)
-  return at >= 0 && !/[\w/-]/.test((gist[at - 1] ?? '') + (gist[at + named.length] ?? ''))
-}
-
-/** The least units of a text that is an echo, and the number of replies with a line that a client prints. */
-const MIN_ECHO = 60
+/** The number of replies with a line that a client prints. */
 const MIN_PRINTED = 3
 /** Three words at the beginning of a line. */
 const PRINTED = /^[\p{L}[(_](?:\S* ){2}/u
-
-/** The texts without those of the user that only begin as what the assistant says before or after: a client repeats it. */
-function withoutEchoes(texts: readonly Utterance[]): readonly Utterance[] {
-  return texts.filter(({ by, text }, i) => {
-    const beginning = headOf(oneLine(text), 400)
-    const isEcho = (one: Utterance | undefined): boolean =>
-      one?.by === 'assistant' && oneLine(one.text).startsWith(beginning)
-    return by !== 'user' || beginning.length < MIN_ECHO || !(isEcho(texts[i - 1]) || isEcho(texts[i + 1]))
-  })
-}
 
 /** Replies without the sentences on lines of their own that stand in several, apart from their numbers, and are none of them as a whole. */
 function withoutPrinted(replies: readonly Utterance[]): readonly Utterance[] {
@@ -304,11 +269,6 @@ function withoutPrinted(replies: readonly Utterance[]): readonly Utterance[] {
 function endsOf(text: string, [first, last]: readonly [number, number]): string {
   const shown = ends(text, first, last)
   return shown.length < text.length ? detached(shown) : shown
-}
-
-/** Whether two paths are the same, or one is relative. */
-function isSamePath(path: string, other: string): boolean {
-  return path === other || path.endsWith(`/${other}`) || other.endsWith(`/${path}`)
 }
 
 function exchangesOf(

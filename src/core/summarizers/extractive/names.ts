@@ -193,17 +193,13 @@ const MEASURE =
 /** A hash, or an id that only a machine reads: hexadecimal, or a long run in which letters and digits change places often. */
 const HASH = /^(?=\w{0,64}\d)[0-9a-f]{6,64}$|^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}/i
 const OPAQUE = /(?:[A-Za-z]\d|\d[A-Za-z])\w{0,8}(?:[A-Za-z]\d|\d[A-Za-z])\w{0,8}(?:[A-Za-z]\d|\d[A-Za-z])/
-/** Three letters in a row, of any script. */
-const LETTERS = /\p{L}{3}/u
-const MIN_NAME = 4
-
 /** A sum of money. */
 const MONEY = /^[$€£¥]\d|\d ?(?:[€£¥元円]|(?:EUR|USD|GBP|CHF)$)/
 
 /** Whether a name means something by itself: not a number, time, line, hash, unit, secret, or a word of three letters. */
 export function isListable(name: string): boolean {
   if (MONEY.test(name)) return true
-  if (name.length < MIN_NAME || !LETTERS.test(name) || MEASURE.test(name) || HASH.test(name)) return false
+  if (name.length < 4 || !/\p{L}{3}/u.test(name) || MEASURE.test(name) || HASH.test(name)) return false
   return !OPAQUE.test(name)
 }
 

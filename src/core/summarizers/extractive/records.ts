@@ -30,14 +30,10 @@ export function rowsOf(data: Json): string[] {
     const fields = rowOf(fieldsOf(value).filter((entry) => isScalar(entry[1]) || !inner.push(entry)))
     for (const row of fields.rows) rows.push(detached(item + field + row))
     const owner = isItem && fields.id !== '' ? `${fields.id}, ` : item
-    for (const [key, one] of inner)
-      walk(
-        one,
-        depth + 1,
-        owner,
-        isObject(one) && key !== '' ? `${headOf(key, 40)}: ` : '',
-        Array.isArray(value),
-      )
+    for (const [key, one] of inner) {
+      const label = isObject(one) && key !== '' ? `${headOf(key, 40)}: ` : ''
+      walk(one, depth + 1, owner, label, Array.isArray(value))
+    }
   }
   walk(data, 0, '', '', false)
   return rows
@@ -91,35 +87,24 @@ export function eachText(data: Json | undefined, visit: (text: string, field: st
 
 /** The line below the header of a table in Markdown. */
 const RULE = /^(?=[^|]{0,200}\|)[ \t|:-]*-[ \t|:-]*$/
-/** The least number of lines of a table whose cells have separators. */
-const MIN_LINES = 3
-/** The words of a header's cell. */
-const LABEL = /^["']?[\p{L}_#][^"'{}()<>;=]{0,40}["']?$/u
-
-/** The rows of the tables in a text, in Markdown or with separators: `plan: Pro, price: $20`. */
+/** The rows of the tables in Markdown in a text: `plan: Pro, price: $20`. */
 export function tableRows(text: string): string[] {
   const rows: string[] = []
   const lines = text.trim().split('\n')
   let labels: readonly string[] | undefined
   for (const [i, line] of lines.entries()) {
     if (!line.includes('|')) labels = undefined
-    else if (RULE.test(line)) labels = cellsOf(lines[i - 1] ?? '', '|')
-    else if (labels !== undefined) rows.push(...labelled(labels, cellsOf(line, '|')))
-  }
-  for (const mark of [',', '\t', ';']) {
-    const [heads = [], ...others] = lines.slice(0, MAX_ROWS).map((line) => cellsOf(line, mark))
-    const isTable = heads.length >= 2 && heads.every((head) => LABEL.test(head)) && lines.length >= MIN_LINES
-    if (isTable && others.every((cells) => cells.length === heads.length))
-      for (const cells of others) rows.push(...labelled(heads, cells))
+    else if (RULE.test(line)) labels = cellsOf(lines[i - 1] ?? '')
+    else if (labels !== undefined) rows.push(...labelled(labels, cellsOf(line)))
   }
   return rows.slice(0, MAX_ROWS)
 }
 
-function cellsOf(line: string, mark: string): string[] {
+function cellsOf(line: string): string[] {
   const cells = headOf(line, 2_000)
-    .split(mark)
+    .split('|')
     .map((cell) => cell.replaceAll(/\*\*|`/g, '').trim())
-  return mark === '|' && /^\s*\|/.test(line) ? cells.slice(1, -1) : cells
+  return /^\s*\|/.test(line) ? cells.slice(1, -1) : cells
 }
 
 function labelled(labels: readonly string[], cells: readonly string[]): string[] {

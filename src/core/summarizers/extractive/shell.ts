@@ -45,7 +45,7 @@ const PATCH_REMOVES =
   /\*\*\* (?:Delete File: ([^\n\\"]{1,500})|Update File: ([^\n\\"]{1,500})(?:\n|\\n)\*\*\* Move to: ([^\n\\"]{1,500}))/g
 
 /** A file that is no longer at its path; `to`: its new path. */
-export type Removal = { readonly path: string; readonly to?: string | undefined }
+type Removal = { readonly path: string; readonly to?: string | undefined }
 
 /** The files that a call removes or moves: by a command, a patch, or the name of the tool. */
 export function removedBy(call: Call, command: string | undefined): Removal[] {
@@ -94,18 +94,9 @@ export function isInspection(call: Call): boolean {
 }
 
 /** The absolute directory that a command changes to first. */
-export function directoryOf(command: string): string | undefined {
+export function directoryOf(command = ''): string | undefined {
   return /^\s*(?:cd|pushd) (?:\/d )?["']?((?:[/~$]|[A-Za-z]:[\\/])[^\s&;|`"']{1,200})/.exec(command)?.[1]
 }
-
-/** The working directory of a call: that of its arguments, or the one that its command changes to. */
-export function workingDirectory(call: Call): string | undefined {
-  if (!isObject(call.input)) return directoryOf(shellCommand(call) ?? '')
-  const given = Object.entries(call.input).find(([name]) => DIRECTORY_ARGUMENT.test(name))?.[1]
-  return typeof given === 'string' ? given : directoryOf(shellCommand(call) ?? '')
-}
-
-const DIRECTORY_ARGUMENT = /^(?:cwd|work_?(?:ing_?)?dir(?:ectory)?)$/i
 
 const CHECKOUT =
   /\bgit (?:-C \S{1,200} )?(?:(?:checkout|switch)(?: -\w| --[a-z]{1,20}){0,3}|worktree add(?: --?[a-z-]{1,20}){0,3}?(?: -[bB])) ([\w./-]{1,100})(?: [\w./-]{1,100})?\s{0,4}(?=$|[\n;&|2>])/g

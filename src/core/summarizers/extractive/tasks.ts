@@ -11,7 +11,7 @@ type Task = { readonly text: string; readonly rank: number }
 const MAX_BOXES = 10
 
 /** Tasks of the tool for tasks, of the list that the assistant wrote last, and of check boxes. */
-export function tasksIn({ todo, isTodoWhole, todoAt, boxes, replies, exchanges }: Conversation): Tasks {
+export function tasksIn({ todo, isTodoWhole, todoAt, boxes, replies }: Conversation): Tasks {
   const done = new Set([...boxes, ...todo].filter(({ isDone }) => isDone).map(({ text }) => taskKey(text)))
   const open = new Map<string, Task>()
   const add = (text: string, rank: number) => {
@@ -23,12 +23,9 @@ export function tasksIn({ todo, isTodoWhole, todoAt, boxes, replies, exchanges }
     const shown = id === undefined || isTodoWhole ? text : `#${id} ${text}`
     if (!isDone) add(isActive ? `${shown} (in progress)` : shown, 945 - Math.min(40, i))
   }
-  // The list of a tool replaces what the assistant wrote before it, and a later request answers its questions.
-  const fresh = replies.filter(({ at }) => at >= todoAt)
-  const asked = exchanges.at(-1)?.request.at ?? -1
-  for (const [i, { text, at }] of remainingList(fresh).entries())
-    if (!done.has(taskKey(text)) && !(/[?？]\W{0,4}$/.test(text) && at < asked))
-      add(text, 940 - Math.min(40, 2 * i))
+  // The list of a tool replaces what the assistant wrote before it.
+  for (const [i, text] of remainingList(replies.filter(({ at }) => at >= todoAt)).entries())
+    if (!done.has(taskKey(text))) add(text, 940 - Math.min(40, 2 * i))
   // Lists are worked from the top: the boxes after the last checked one come first.
   const reached = boxes.findLastIndex(({ isDone }) => isDone) + 1
   const unchecked = [...boxes.slice(reached), ...boxes.slice(0, reached)].filter(({ isDone }) => !isDone)
@@ -39,13 +36,11 @@ export function tasksIn({ todo, isTodoWhole, todoAt, boxes, replies, exchanges }
   return { open: [...open.values()], done }
 }
 
-/** Whether a commit's subject shows that a task was done: by its label (`WP15`), or most of its words. */
+/** Whether a commit's subject shows that a task was done: by most of its words. */
 export function isCommitted(task: string, subjects: readonly string[]): boolean {
   const words = taskKey(task).split(' ')
-  const isLabelled = /^[a-z]+\d+$/.test(words[0]!)
   return subjects.some((subject) => {
     const known = new Set(taskKey(subject).split(' '))
-    if (isLabelled && known.has(words[0]!)) return true
     return words.length >= 4 && words.filter((word) => known.has(word)).length >= 0.75 * words.length
   })
 }
@@ -64,11 +59,10 @@ export function taskId(line: string): string | undefined {
 export const REMAINS =
   /^\W{0,4}(?:what['’]s |still )?(?:remaining|left|pending|outstanding|to ?-?do|open|not (?:yet )?done|next)\b[^\n]{0,60}$/i
 const ITEM = /^\s*(?:[-*+•]|\d{1,3}[.)])\s+\S/
-const CHECKED = /^\s*[-*+] \[[xX]\]|✅/
 
 /** The list under the last line that announces open work, in the last few replies. */
-function remainingList(replies: Conversation['replies']): { readonly text: string; readonly at: number }[] {
-  for (const { text, at: repliedAt } of replies.slice(-8).reverse()) {
+function remainingList(replies: Conversation['replies']): string[] {
+  for (const { text } of replies.slice(-8).reverse()) {
     const lines = withoutFences(text)
       .split('\n')
       .filter((line) => line.trim() !== '')
@@ -77,8 +71,8 @@ function remainingList(replies: Conversation['replies']): { readonly text: strin
     )
     if (at < 0) continue
     const end = lines.findIndex((line, i) => i > at && !ITEM.test(line))
-    const items = lines.slice(at + 1, end < 0 ? lines.length : end).filter((line) => !CHECKED.test(line))
-    return items.slice(0, 15).map((line) => ({ text: shorten(cleanLine(line), 200), at: repliedAt }))
+    const items = lines.slice(at + 1, end < 0 ? lines.length : end)
+    return items.slice(0, 15).map((line) => shorten(cleanLine(line), 200))
   }
   return []
 }

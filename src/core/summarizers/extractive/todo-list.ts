@@ -12,11 +12,11 @@ import { taskKey } from './tasks.ts'
 const DONE = /^(?:x|true|completed?|done|finished|cancell?ed|closed|deleted|removed|skipped|[☑☒✅✔✓])$/i
 const ACTIVE = /^(?:[~-]|in[-_ ]?progress|active|doing|started|[⏳🔄])$/iu
 const OPEN = /^(?: ?|false|pending|to[-_ ]?do|open|not[-_ ]?started|blocked|[☐⬜])$/i
+const STATE = new RegExp([DONE, ACTIVE, OPEN].map(({ source }) => source).join('|'), 'iu')
 
 /** What belongs to a list of tasks: the name of a tool or of a field. */
 const TASKS = /to-?do|task|plan|check-?list/i
 const CREATES = /create|add|insert/i
-const FINISHES = /complete|finish|done|delete|remove|cancel|close/i
 const TEXTS = ['content', 'step', 'subject', 'title', 'task', 'text', 'description', 'name'] as const
 const STATES = ['status', 'state', 'completed', 'done'] as const
 const IDS = ['taskId', 'task_id', 'todoId', 'todo_id', 'id'] as const
@@ -24,6 +24,8 @@ const IDS = ['taskId', 'task_id', 'todoId', 'todo_id', 'id'] as const
 /** The maximum numbers of items of a list and of units of a text that is read. */
 const MAX_ITEMS = 200
 const TEXT_UNITS = 20_000
+/** Longer arguments do more than select what is shown. */
+const SELECTION_UNITS = 120
 
 /** A line with the state of an item before its text: `- [x] a`, `2. [pending] b`, `#7 [completed] c`, `☐ d`. */
 const LINE =
@@ -74,14 +76,12 @@ export class TodoList {
     const item = itemOf(input)
     if (!TASKS.test(name)) return
     if (id !== undefined && item !== undefined) this.#change([item], call.at)
-    else if (id !== undefined && FINISHES.test(name) && this.#items.has(id))
-      this.#change([{ id, isDone: true, isActive: false }], call.at)
     else if (CREATES.test(name)) {
       const text = textOf(input)
       const output = outputHead(result.output, 600)
       if (text !== undefined)
         this.#change([{ id: id ?? idIn(output), text, isDone: false, isActive: false }], call.at)
-    } else if (Object.values(input).every(isShort)) {
+    } else if (JSON.stringify(input).length <= SELECTION_UNITS) {
       const items = itemsIn(outputHead(result.output, TEXT_UNITS))
       if (items.length > 0) this.#replace(items, call.at)
     }
@@ -117,21 +117,16 @@ export class TodoList {
 function itemsOfCall({ name, input, effect }: Call): readonly Item[] {
   if (!isObject(input)) return []
   const isOfTasks = TASKS.test(name)
+  const itemsOf = (field: string, value: Json | undefined): readonly Item[] => {
+    if (Array.isArray(value)) return itemsOfList(value as readonly Json[], isOfTasks)
+    if (typeof value !== 'string' || value.length > TEXT_UNITS) return []
+    if (isOfTasks || TASKS.test(field)) return itemsIn(value)
+    if (effect !== 'other' || !TASK_CALL.test(value)) return []
+    return [...value.matchAll(LITERAL)].map(([, , text = '', state = '']) => stated(undefined, text, state))
+  }
   for (const [field, value] of Object.entries(input)) {
-    if (Array.isArray(value)) {
-      const items = itemsOfList(value as readonly Json[], isOfTasks)
-      if (items.length > 0) return items
-    } else if (typeof value === 'string' && value.length <= TEXT_UNITS) {
-      if (isOfTasks || TASKS.test(field)) {
-        const items = itemsIn(value)
-        if (items.length > 0) return items
-      } else if (effect === 'other' && TASK_CALL.test(value)) {
-        const items = [...value.matchAll(LITERAL)].map(([, , text = '', state = '']) =>
-          stated(undefined, text, state),
-        )
-        if (items.length > 0) return items
-      }
-    }
+    const items = itemsOf(field, value)
+    if (items.length > 0) return items
   }
   return []
 }
@@ -139,22 +134,16 @@ function itemsOfCall({ name, input, effect }: Call): readonly Item[] {
 /** The items of a list. Of other tools than those for tasks, each item must have the state of a task. */
 function itemsOfList(list: readonly Json[], isOfTasks: boolean): Item[] {
   const items = list.slice(0, MAX_ITEMS).flatMap((value) => (isObject(value) ? (itemOf(value) ?? []) : []))
-  if (isOfTasks) return items
-  const isEach = items.length >= 2 && items.length === list.length
-  return isEach && list.every((value) => isState(stateOf(value as JsonObject))) ? items : []
+  const isState = list.every((value) => isObject(value) && STATE.test(stateOf(value) ?? 'none'))
+  return isOfTasks || (items.length >= 2 && isState) ? items : []
 }
 
 /** The items in a text: JSON, or lines. */
 function itemsIn(text: string): readonly Item[] {
   const data = /^\s*[[{]\s*["{]/.test(text) ? parsedJson(text) : undefined
-  if (Array.isArray(data)) return itemsOfList(data as readonly Json[], true)
-  if (isObject(data)) {
-    const list = Object.values(data).find((value) => Array.isArray(value))
-    return list === undefined ? [] : itemsOfList(list as readonly Json[], true)
-  }
-  const items = linesWithStates(text)
-  // A report or an order that contains a list is not a list.
-  return 2 * items.length >= text.split('\n').filter((line) => line.trim() !== '').length ? items : []
+  const list = [data, ...(isObject(data) ? Object.values(data) : [])].find((value) => Array.isArray(value))
+  if (list !== undefined) return itemsOfList(list as readonly Json[], true)
+  return linesWithStates(text)
 }
 
 /** The lines of a text that begin with the state of a task. */
@@ -162,7 +151,7 @@ export function linesWithStates(text: string): TodoItem[] {
   if (!/\] |[☐☑☒✅✔✓⬜⏳🔄]/u.test(text)) return []
   return [...text.matchAll(LINE)].flatMap(([, id, box, sign, line = '']) => {
     const state = box ?? sign ?? ''
-    return isState(state) ? [stated(id, headOf(line, 400), state)] : []
+    return STATE.test(state) ? [stated(id, headOf(line, 400), state)] : []
   })
 }
 
@@ -178,17 +167,8 @@ function stated(id: string | undefined, text: string, state: string): TodoItem {
   return { id, text: clean(text), isDone: DONE.test(state), isActive: ACTIVE.test(state) }
 }
 
-/** An argument that selects what is shown. */
-function isShort(value: Json | undefined): boolean {
-  return typeof value === 'string' ? value.length <= 60 : typeof value !== 'object' || value === null
-}
-
 function clean(text: string): string {
   return shorten(oneLine(headOf(text, 1_000)), 200)
-}
-
-function isState(state: string | undefined): boolean {
-  return state !== undefined && [DONE, ACTIVE, OPEN].some((pattern) => pattern.test(state))
 }
 
 function textOf(value: JsonObject): string | undefined {
@@ -211,11 +191,6 @@ function idOf(value: JsonObject): string | undefined {
 
 /** The id in the result of a call that created a task. */
 function idIn(output: string): string | undefined {
-  const data = output.startsWith('{') ? parsedJson(output) : undefined
-  if (isObject(data)) {
-    const inner = Object.values(data).find((value) => isObject(value) && idOf(value) !== undefined)
-    return idOf(data) ?? (isObject(inner) ? idOf(inner) : undefined)
-  }
   const [, number, id] = /#(\w{1,20})\b|\bid\b["'`:= ]{1,6}([\w-]{1,60})/i.exec(output) ?? []
   return number ?? id
 }
