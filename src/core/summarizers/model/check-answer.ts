@@ -74,7 +74,15 @@ export function contradictionsIn(text: string, record: CheckedLog): readonly Con
     const above = `${heading} ${lead}`
     const isOpen = ((WANTED.test(above) || OPEN_LIST.test(above)) && line !== heading) || BOX.test(line)
     const facts = new Set([
-      ...(isOpen ? [] : sentencesOf(line)).flatMap((one) => contradictions(one, above, record, claims)),
+      ...(isOpen ? [] : sentencesOf(line)).flatMap((one) => {
+        const plain = plainOf(one)
+        return [
+          ...(record.isWhole ? wrongFiles(plain, above, record, claims) : []),
+          ...wrongOutcomes(one, plain, above, record),
+          ...wrongCounts(one, record),
+          ...wrongBranch(plain, record),
+        ]
+      }),
       ...wrongRules(line, claims),
       ...doneIn(line, OPEN_LIST.test(above) || BOX.test(line), claims),
     ])
@@ -183,17 +191,6 @@ function claimsOf({ changes, rules, withdrawn, todo }: LogRecord): Claims {
     inForce,
     done: todo.filter(({ isDone, text }) => isDone && !open.has(keyOf(text))).map(known),
   }
-}
-
-/** What the log says against a sentence; empty when nothing does. `above`: the heading or line above it. */
-function contradictions(sentence: string, above: string, record: CheckedLog, claims: Claims): string[] {
-  const plain = plainOf(sentence)
-  return [
-    ...(record.isWhole ? wrongFiles(plain, above, record, claims) : []),
-    ...wrongOutcomes(sentence, plain, above, record),
-    ...wrongCounts(sentence, record),
-    ...wrongBranch(plain, record),
-  ]
 }
 
 /*

@@ -248,7 +248,6 @@ export function claimsNoChange(marked: string): boolean {
 const COUNTS = [
   'one|two|three|four|five|six|seven|eight|nine|ten',
   'eins|zwei|drei|vier|fünf|sechs|sieben|acht|neun|zehn',
-  'une|deux|trois|quatre|cinq|six|sept|huit|neuf|dix',
   'uno|dos|tres|cuatro|cinco|seis|siete|ocho|nueve|diez',
   'once|twice',
   'einmal|zweimal|dreimal|viermal|fünfmal',
