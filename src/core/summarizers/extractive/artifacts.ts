@@ -14,7 +14,7 @@ import {
   quotable,
   writtenText,
 } from './contents.ts'
-import type { Exchange } from './conversation.ts'
+import type { Exchange } from './exchanges.ts'
 import { fencesIn } from './fences.ts'
 import { type Candidate, DEFINES, excerptOf, LINE_UNITS } from './lines.ts'
 import type { Names } from './names.ts'

@@ -1,6 +1,7 @@
 import { headOf } from '../../messages/characters.ts'
 import { sentencesOf, withoutFences } from '../text.ts'
-import type { Conversation, Exchange } from './conversation.ts'
+import type { Conversation } from './conversation.ts'
+import type { Exchange } from './exchanges.ts'
 import { informative } from './requests.ts'
 import { outcomeOf } from './statements.ts'
 

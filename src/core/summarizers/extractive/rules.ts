@@ -1,6 +1,7 @@
 import { headOf } from '../../messages/characters.ts'
 import { cleanLine, isEastAsian, keyOf, oneLine, sentenceAround, shorten, withoutFences } from '../text.ts'
-import { type Conversation, REFUSED, type Utterance } from './conversation.ts'
+import type { Conversation } from './conversation.ts'
+import { REFUSED, type Utterance } from './exchanges.ts'
 import { messageNote } from './fit.ts'
 import { isSmallTalk } from './requests.ts'
 import { filesObeyedIn } from './rule-files.ts'

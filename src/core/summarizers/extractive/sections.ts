@@ -1,7 +1,8 @@
 import { headOf } from '../../messages/characters.ts'
 import { oneLine, shorten } from '../text.ts'
 import { type Artifacts, type Holder, withNames } from './artifacts.ts'
-import type { Conversation, Exchange, Utterance } from './conversation.ts'
+import type { Conversation } from './conversation.ts'
+import type { CourseLine, Exchange, Utterance } from './exchanges.ts'
 import { type Bullet, FIRM, messageNote, REQUEST, WEAK } from './fit.ts'
 import type { Candidate } from './lines.ts'
 import type { Previous } from './previous.ts'
@@ -30,9 +31,6 @@ const NEWEST = 'Newest request: '
 const SINCE = 'Added since: '
 /** The number of answers and reasons after the newest request that are quoted beside it. */
 const MAX_REPLIES = 5
-
-/** The line of a request in the course of the task, and the outcome in it. */
-export type CourseLine = { readonly text: string; readonly outcome: string }
 
 /** What the lines are made from. `after`: the messages that the view shows after the summary. */
 export type Material = {

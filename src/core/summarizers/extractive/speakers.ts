@@ -1,6 +1,6 @@
 import { isObject, type JsonObject } from '../../messages/json.ts'
 import type { Message } from '../../messages/message.ts'
-import type { Utterance } from './conversation.ts'
+import type { Utterance } from './exchanges.ts'
 
 /** The least number of people in a group talk. */
 const GROUP = 3

@@ -1,6 +1,6 @@
 import { headOf } from '../../messages/characters.ts'
 import { cleanLine, isEastAsian, sentencesOf, shorten, withoutFences } from '../text.ts'
-import type { Exchange, Utterance } from './conversation.ts'
+import type { Exchange, Utterance } from './exchanges.ts'
 import { fencesIn } from './fences.ts'
 import { type Candidate, DEFINES, excerptOf } from './lines.ts'
 import { eachName } from './names.ts'

@@ -1,9 +1,8 @@
 import { headOf } from '../../messages/characters.ts'
 import { sentencesOf, withoutFences } from '../text.ts'
-import type { Exchange, Utterance } from './conversation.ts'
+import type { CourseLine, Exchange, Utterance } from './exchanges.ts'
 import type { Bullet } from './fit.ts'
 import { informative, isSmallTalk } from './requests.ts'
-import type { CourseLine } from './sections.ts'
 import { outcomeOf } from './statements.ts'
 
 /*
