@@ -24,7 +24,8 @@ describe('a result says why the history ends off its target', () => {
     const store = await openStore(':memory:')
     const large = { role: 'user', content: 'Look at all of this. '.repeat(800) } as const
     await store.append('s', [large, ...turn(1), large, ...turn(2), ...turn(3)])
-    const result = await store.compactSession('s', { targetTokens: 1_500, enablePrune: false })
+    const limits = { targetTokens: 1_500, summaryMaxTokens: 300 }
+    const result = await store.compactSession('s', { ...limits, enablePrune: false })
     expect(result).toMatchObject({ reachedTarget: true, offTarget: 'NEXT_TOO_LARGE' })
     expect(result!.tokensAfter).toBeLessThan(0.95 * 1_500)
     await store.close()

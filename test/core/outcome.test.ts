@@ -21,6 +21,9 @@ type Case = readonly [outcome: Outcome, call: { toolName?: string; input?: Json 
 
 describe('the outcome of a call without an error flag', () => {
   const SAID: readonly Case[] = [
+    // A person's answer, and what a client says of the tool that asks.
+    ['ok', { toolName: 'AskUserQuestion' }, 'No, do not deploy it: never on a Friday.'],
+    ['failed', { toolName: 'AskUserQuestion' }, 'AskUserQuestion is not available in this mode.'],
     // Exit codes.
     ['failed', BUILD, 'building\n\nCommand exited with code 2'],
     ['failed', BUILD, 'Exit code: 127\nWall time: 0.1 seconds\nOutput:\n'],

@@ -2,7 +2,7 @@ import { headOf, tailOf } from './characters.ts'
 import { fieldOf, isObject, type Json, type JsonObject, parsedJson } from './json.ts'
 import { isFailed, type ToolResultOutput } from './message.ts'
 import * as wording from './outcome-wordings.ts'
-import { effectOf, isListingTool, type ToolNames } from './tool-names.ts'
+import { effectOf, isListingTool, isUserTool, type ToolNames } from './tool-names.ts'
 
 /*
  * Derives the outcome of a tool call. Many tools set no error flag, so the outcome comes from the result: status fields, exit codes, and
@@ -18,10 +18,14 @@ type CalledTool = { readonly toolName?: string; readonly input?: Json }
 
 /**
  * Returns the outcome of a call, derived from its result. Takes linear time; reads at most 12,000 units of a text that is not data.
- * `names`: the tools that read and write files, instead of the default lists.
+ * `names`: the tools that read and write files and that ask a person, instead of the default lists.
  */
 export function outcomeOf(call: CalledTool, output: ToolResultOutput, names: ToolNames = {}): Outcome {
   if (isFailed(output)) return 'failed'
+  // What a person answers is an answer, also "never"; a text that names the tool is about the call.
+  const { toolName = '' } = call
+  if (output.type === 'text' && isUserTool(toolName, names.userTools) && !output.value.includes(toolName))
+    return output.value.trim() === '' ? 'unknown' : 'ok'
   const kind = kindOf(call, names)
   switch (output.type) {
     case 'text':
