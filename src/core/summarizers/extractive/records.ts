@@ -95,7 +95,7 @@ export function tableRows(text: string): string[] {
   for (const [i, line] of lines.entries()) {
     if (!line.includes('|')) labels = undefined
     else if (RULE.test(line)) labels = cellsOf(lines[i - 1] ?? '')
-    else if (labels !== undefined) rows.push(...labelled(labels, cellsOf(line)))
+    else if (labels !== undefined) for (const row of labelled(labels, cellsOf(line))) rows.push(row)
   }
   return rows.slice(0, MAX_ROWS)
 }

@@ -268,9 +268,9 @@ export function outcomeOf(replies: readonly Reply[], max: number): string {
   }
   const done = last.map(({ told, hasCalls }) => {
     const completed = told.filter((one) => isStating(one) && (hasCalls !== true || COMPLETES.test(one.text)))
-    return { told, most: Math.max(0, ...completed.map(({ weight }) => weight)) }
+    return { told, most: completed.reduce((max, { weight }) => Math.max(max, weight), 0) }
   })
-  const most = Math.max(...done.map((one) => one.most))
+  const most = done.reduce((max, one) => Math.max(max, one.most), 0)
   return most > 0 ? passageOf(done.findLast((one) => one.most === most)!.told, max) : ''
 }
 
