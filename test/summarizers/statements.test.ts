@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { CallReader } from '../../src/core/summarizers/calls.ts'
 import { chooseLines } from '../../src/core/summarizers/extractive/lines.ts'
+import { evolution } from '../../src/core/summarizers/extractive/sections.ts'
 import { lastStated, outcomeOf, weightOf } from '../../src/core/summarizers/extractive/statements.ts'
 import { ExtractiveReader } from '../../src/core/summarizers/extractive.ts'
 import { SUMMARY_SECTIONS } from '../../src/core/summarizers/summarizer.ts'
@@ -154,4 +155,25 @@ it('a task that the kept messages show as done is no current work', () => {
   }
   expect(written()).toContain('In progress: Oil the hinge')
   expect(written(...todo('b', 'completed'))).not.toContain('In progress')
+})
+
+it('what was chosen of a request is shown, also its outcome when the whole line of the request has no room', () => {
+  const by = { by: 'user', at: 0, own: '' } as const
+  const exchange = {
+    request: { ...by, text: `Please repair the parser ${'and more '.repeat(20)}` },
+    replies: [],
+    commits: [],
+  }
+  const outcome = 'The parser reads arrays now.'
+  const material = {
+    conversation: { exchanges: [exchange], replies: [], isGroupTalk: false },
+    previous: { lines: new Map() },
+    course: new Map([[exchange, { text: `"Please repair the parser…" → ${outcome}`, outcome }]]),
+    lines: new Map([[exchange, [{ owner: exchange, text: outcome, at: 1, weight: 2 }]]]),
+  }
+  const texts = (isPlain: boolean) =>
+    evolution({ ...material, isPlain: () => isPlain } as never).map(({ text }) => text)
+
+  expect(texts(false)).toEqual(['"Please repair the parser and more and more and more and…"', `→ ${outcome}`])
+  expect(texts(true)).toEqual([`"Please repair the parser…" → ${outcome}`])
 })

@@ -139,7 +139,7 @@ export const FATAL =
 export const FAILS = new RegExp(
   [
     // Negations.
-    "\\b(?:not|cannot|(?<=\\S )never|neither|unable|lacks?)\\b(?! only\\b)|n['’]t\\b|\\bnone (?:of|was|were|has|provided|given)\\b",
+    "\\b(?:not|cannot|never|neither|unable|lacks?)\\b(?! only\\b)|n['’]t\\b|\\bnone (?:of|was|were|has|provided|given)\\b",
     '(?<!there (?:is|are|was|were) )\\b(?:no|nothing (?:was|is|were|to(?! be\\b| commit))) (?!(?:\\S{1,30} ){0,4}?(?:errors?|problems?|issues?|warnings?|failures?|diagnostics|need)\\b)|\\b(?:without|non-\\w+)\\b(?! (?:errors?|problems?|issues?|warnings?)\\b)',
     // Necessities.
     '\\b(?:must|needs? (?:to|an?)\\b|has to|have to|need:|requires?|require[ds]|should|at least one|exactly one|expect(?:ed|s)|refus(?:es|ing)|wait until|instead|can only|only (?:supports?|accepts?|allows?|one|available|works)|allowed (?:values|range))\\b|^only\\b|\\bskip\\b|^(?:skipped|if|multiple)\\b|\\b(?:supports|accepts) only\\b',

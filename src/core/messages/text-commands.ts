@@ -20,7 +20,7 @@ export type TextCommands = {
   readonly form: 'marked' | 'shell' | 'none'
 }
 
-export const SHELL = 'bash'
+const SHELL = 'bash'
 export const EDIT = 'edit_file'
 
 /** The most commands of one message, and the most units of it that are searched. */

@@ -8,7 +8,7 @@ import { effectOf } from './tool-names.ts'
  */
 
 /** A call with what its trace shows of the result. */
-export type Trace = TextCall & { readonly output: string }
+type Trace = TextCall & { readonly output: string }
 
 const MAX_TRACES = 500
 const HEADING =

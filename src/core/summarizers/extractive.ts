@@ -18,7 +18,10 @@ import { type Topic, topicsOf } from './extractive/topics.ts'
 import { SUMMARY_SECTIONS, type Summarizer, type SummaryAnswer, type SummaryRequest } from './summarizer.ts'
 import { oneLine, shorten, unitsWithin } from './text.ts'
 
-/** The share of a summary for all but quoted lines and the lines about files and calls, which get what these leave; without calls, where any sentence may be quoted. */
+/**
+ * The share of a summary for all but quoted lines and the lines about files and calls, which get what these leave; and that in a talk
+ * without calls, where any sentence may be quoted.
+ */
 const TEXT_SHARE = 0.4
 const TALK_SHARE = 0.25
 /** The least units of that text, and its largest share for them. Requests and firm rules get as much when they need it. */

@@ -51,7 +51,7 @@ export type FileChange = {
   readonly line: string
 }
 
-export type Artifact = {
+type Artifact = {
   readonly id: number
   readonly kind: 'file' | 'call' | 'text'
   /** Whether it only looks: its line says nothing unless something of it is quoted. */
@@ -154,7 +154,7 @@ export class Artifacts {
       )
       const rows = rowsOf(data)
       this.#keepExcerpt(artifact, rows)
-      this.#fresh.push(rows)
+      this.#keepFresh(rows)
       return
     }
     this.#names.add(outputHead(output, Number.POSITIVE_INFINITY), 'output', at, artifact.id)
@@ -165,7 +165,7 @@ export class Artifacts {
     const table = tableRows(shown)
     const lines = call.effect === 'write' && !isPatch(shown) ? [] : excerptOf(addedIn(shown))
     const read = [...lines.filter((line) => table.length === 0 || !line.includes('|')), ...table]
-    if (table.length > 0) this.#fresh.push(table)
+    this.#keepFresh(table)
     // A whole file, and the newest result of a call, replace what was known; of an edit, the replaced lines go.
     const isWhole = artifact.kind === 'call' || writtenText(call.name, call.input) !== undefined
     artifact.excerpt = isWhole ? [] : artifact.excerpt.filter((line) => !replaced.has(line))
@@ -182,6 +182,12 @@ export class Artifacts {
       artifact.deeds.about ||= aboutOf(headOf(shown, 600))
       this.#keepExcerpt(artifact, excerptOf(shown))
     }
+  }
+
+  /** A long loop of calls may have no reply: the newest rows stay. */
+  #keepFresh(rows: readonly string[]): void {
+    if (rows.length > 0) this.#fresh.push(rows)
+    if (this.#fresh.length > MAX_EXCERPTS) this.#fresh.shift()
   }
 
   /** Remembers those rows of the results before a reply that it names; rows of an earlier one lose their weight. */
@@ -316,7 +322,7 @@ export class Artifacts {
   #carriedOf(line: string, root: string): Artifact | undefined {
     const [, path, done = '', about = '', namesOfFile = ''] = FILE_LINE.exec(line) ?? []
     if (path !== undefined) {
-      const artifact = this.#ofFile(/^(?:\/|~|[A-Za-z]:|\w+:\/\/)/.test(path) ? path : root + path)
+      const artifact = this.#ofFile(isAbsolute(path) || /^\w+:\/\//.test(path) ? path : root + path)
       if (artifact.last < 0 && artifact.age < 0) artifact.age = this.#carried++
       const { deeds } = artifact
       deeds.created ||= done.startsWith('written')

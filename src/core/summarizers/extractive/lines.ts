@@ -20,7 +20,7 @@ export type Candidate<T> = {
 /** The value of a unit of weight, the marks of a line and of a name, the least part of its value that must be new, and the rounds of the choice. */
 const WEIGHT_WORTH = 0.02
 export const LINE_UNITS = 5
-export const SEPARATOR = 2
+const SEPARATOR = 2
 const NEW_SHARE = 0.8
 const ROUNDS = 4
 /** The maximum number of names of an owner. */

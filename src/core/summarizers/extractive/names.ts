@@ -196,7 +196,7 @@ const OPAQUE = /(?:[A-Za-z]\d|\d[A-Za-z])\w{0,8}(?:[A-Za-z]\d|\d[A-Za-z])\w{0,8}
 /** A sum of money. */
 const MONEY = /^[$€£¥]\d|\d ?(?:[€£¥元円]|(?:EUR|USD|GBP|CHF)$)/
 
-/** Whether a name means something by itself: not a number, time, line, hash, unit, secret, or a word of three letters. */
+/** Whether a name means something by itself: not a number, time, line, hash, unit, or a word of three letters. Secrets are no names. */
 export function isListable(name: string): boolean {
   if (MONEY.test(name)) return true
   if (name.length < 4 || !/\p{L}{3}/u.test(name) || MEASURE.test(name) || HASH.test(name)) return false

@@ -188,11 +188,12 @@ export function evolution({ conversation, previous, course, lines, isPlain }: Ma
     const { request, commits } = exchange
     const isSmall = request.reply === undefined && isSmallTalk(request.text)
     const rank = 830 - Math.min(250, 8 * (course.size - 1 - i)) - (isSmall ? 150 : 0)
-    const more = (lines?.get(exchange) ?? []).filter(({ text }) => !outcome.includes(text))
+    const chosen = lines?.get(exchange) ?? []
+    // Beside what is quoted of it, a few words of a request are enough where there is little room.
+    const isShown = chosen.length === 0 || isPlain?.(text) || chosen.some(({ form }) => form === 'head')
+    const more = isShown ? chosen.filter(({ text }) => !outcome.includes(text)) : chosen
     const isSized = more.length > 0
     const isLeftOut = !isSized && ((isSmall && outcome === '') || quotedAbove.has(exchange))
-    // Beside what is quoted of it, a few words of a request are enough where there is little room.
-    const isShown = !isSized || isPlain?.(text) || more.some(({ form }) => form === 'head')
     const asked = isShown ? [] : more.filter(({ form }) => form === 'asked')
     const shown = asked.map(({ text }) => text).join(' … ') || (isShown ? text : headOfCourse(request))
     return [
@@ -241,19 +242,11 @@ function current(material: Material): Bullet[] {
   const stated = lastStated(replies, REPLY_UNITS)
   const isCurrent = stated !== undefined && count - stated.at <= CURRENT_MESSAGES
   const done = latest(isCurrent ? stated.at : -1)
+  const line = (text: string, rank: number): Bullet => ({ text, rank, cut: true, isSized: true })
   return [
-    ...active.map((text): Bullet => ({ text, rank: 962, cut: true, isSized: true })),
-    ...(isCurrent ? [{ text: stated.text, rank: 960, cut: true, isSized: true }] : []),
-    ...(done === ''
-      ? []
-      : [
-          {
-            text: `${isCurrent ? 'Since then' : 'Latest calls'}: ${done}`,
-            rank: 961,
-            cut: true,
-            isSized: true,
-          },
-        ]),
+    ...active.map((text) => line(text, 962)),
+    ...(isCurrent ? [line(stated.text, 960)] : []),
+    ...(done === '' ? [] : [line(`${isCurrent ? 'Since then' : 'Latest calls'}: ${done}`, 961)]),
   ]
 }
 
