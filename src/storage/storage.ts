@@ -284,6 +284,8 @@ export type LearnedLimit = NamedLimit & {
 
 /** A storage. Every method reads its arguments before its first `await`, so callers may change them afterwards. */
 export interface Storage {
+  /** Returns the same storage for an owner, who sees no session of others; with `null` for sessions without an owner. */
+  seenBy(seen: string | null): Storage
   /** Creates a session. Throws `SESSION_EXISTS`. */
   createSession(id: string, fields: SessionFields, estimator: string): Awaitable<Session>
   session(id: string): Awaitable<Session | undefined>
@@ -314,13 +316,9 @@ export interface Storage {
   knownMessages(id: string, messages: readonly NewMessage[]): Awaitable<(KnownMessage | undefined)[]>
   /**
    * Updates the fields of a session: `undefined` keeps a value, `null` clears it. `updatedAt` is the time of the last change (default:
-   * now). Throws `SESSION_NOT_FOUND`, also if the session isn't open to `owner`.
+   * now). Throws `SESSION_NOT_FOUND`, and `SESSION_EXISTS` if the new owner has a session with this id.
    */
-  updateSession(
-    id: string,
-    fields: SessionFields & { readonly updatedAt?: number },
-    owner?: string,
-  ): Awaitable<Session>
+  updateSession(id: string, fields: SessionFields & { readonly updatedAt?: number }): Awaitable<Session>
   archiveSession(id: string, archived: boolean): Awaitable<Session>
   /**
    * Copies a session as of a moment: its rows and the compactions that exist then, without contents. Later changes to one session don't

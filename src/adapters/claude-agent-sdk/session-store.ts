@@ -117,8 +117,7 @@ export class UndertextSessionStore {
     await this.#inOrder(id, async () => {
       const session = await this.#ensure(transcript)
       const model = session.model === undefined ? modelIn(given) : undefined
-      const change = { ...(session.owner === undefined && { owner }), ...defined({ model }) }
-      if (Object.keys(change).length > 0) await store.sessions.update(id, change, { owner })
+      if (model !== undefined) await store.sessions.update(id, { model })
       await appendNew(store, transcript, session, messages)
       const now = await store.sessions.get(id)
       // Without visible rows, it was deleted again meanwhile.
@@ -251,11 +250,11 @@ export class UndertextSessionStore {
 
   async #ensure({ id, key, owner }: Transcript): Promise<Session> {
     const store = ownedStore(this.#store, owner)
-    const session = await unlessUnknown(this.#store.sessions.get(id))
-    if (session !== undefined) return store.sessions.get(id)
+    const session = await unlessUnknown(store.sessions.get(id))
+    if (session !== undefined) return session
     const metadata = { [CLAUDE_AGENT_SDK]: { key: { ...key } } }
     try {
-      return await this.#store.sessions.create({ id, owner, provider: 'anthropic', metadata })
+      return await store.sessions.create({ id, provider: 'anthropic', metadata })
     } catch (error) {
       if (!isUndertextError(error, 'SESSION_EXISTS')) throw error
       return store.sessions.get(id)

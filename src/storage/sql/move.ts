@@ -16,12 +16,14 @@ export function* readSessions(
   return yield* sql.outside('moveStore', function* () {
     const isLater = after === undefined ? '' : `and {age} > (${after.map(() => '?').join(', ')})`
     const rows = yield* sql.all(
-      `select id, messages, {ages} from undertext_sessions where staged_by is null ${isLater} order by {ages} limit ?`,
+      `select id, messages, owner, {ages} from undertext_sessions where {seen} staged_by is null ${isLater} order by {ages} limit ?`,
       ...(after ?? []),
       limit,
     )
-    const sessions = rows.map(([id, messages]) => ({ id: id as string, messages: messages as number }))
-    return { sessions, next: rows.length < limit ? undefined : (rows.at(-1)!.slice(2) as number[]) }
+    const sessions = rows.map(([id, messages, owner]) => ({
+      ...{ id: id as string, messages: messages as number, owner: owner as string | null },
+    }))
+    return { sessions, next: rows.length < limit ? undefined : (rows.at(-1)!.slice(3) as number[]) }
   })
 }
 

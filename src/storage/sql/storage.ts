@@ -41,6 +41,7 @@ type Bound<F> = F extends (sql: Sql, ...parameters: infer P) => Step<infer R>
 /** An engine, which runs the work of a verb on a connection. */
 export type Engine = {
   perform<T>(work: (sql: Sql) => Step<T>): Awaitable<T>
+  seenBy(seen: string | null): Storage
   close(): Awaitable<void>
 }
 
@@ -160,6 +161,7 @@ export function storageOver(engine: Engine): Storage {
       reset: billing.resetCircuit,
       spending: billing.readSpending,
     }),
+    seenBy: (seen) => engine.seenBy(seen),
     close: () => engine.close(),
   }
 }
