@@ -295,6 +295,8 @@ export type PurgeRequest = Authorship & {
    * forks isn't purged.
    */
   readonly forks: 'keep' | 'purge' | undefined
+  /** A keyed hash of the owner, which the receipt has in place of the session's id. */
+  readonly mark?: string
 }
 
 /** The result of a purge. */

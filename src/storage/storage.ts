@@ -10,6 +10,7 @@ import type { Estimate, Readings } from '../core/tokens/calibration.ts'
 import type { Estimator } from '../core/tokens/estimators/estimator-schema.ts'
 import type { Awaitable, Circuits, Histories, Jobs } from './jobs.ts'
 import type { Notes } from './notes.ts'
+import type { Owned } from './owners.ts'
 import type { Past } from './past.ts'
 import type {
   BilledTokens,
@@ -55,6 +56,7 @@ import type {
 
 export * from './jobs.ts'
 export * from './notes.ts'
+export type { Erasure, OwnedCounts, Receipt } from './owners.ts'
 export * from './past.ts'
 export * from './requests.ts'
 export * from './search.ts'
@@ -464,6 +466,7 @@ export interface Storage {
   /** The search and its index. */
   readonly searching: Searching
   readonly notes: Notes
+  readonly owned: Owned
 
   /** Export and restore of whole sessions as records. */
   readonly histories: Histories

@@ -40,6 +40,7 @@ import { Jobs } from './topics/jobs.ts'
 import { Limits } from './topics/limits.ts'
 import { Messages } from './topics/messages.ts'
 import { Notes } from './topics/notes.ts'
+import { Privacy } from './topics/privacy.ts'
 import { Requests } from './topics/requests.ts'
 import { Sessions } from './topics/sessions.ts'
 import { type UndoIfFitsOptions, type UndoIfFitsResult, undoIfFits } from './undo-if-fits.ts'
@@ -123,6 +124,8 @@ export class Store<S extends Storage = Storage> {
   readonly notes: Notes
   /** Compactions that run in the background. */
   readonly jobs: Jobs
+  /** What is removed or hidden for people: an owner's data, secrets, old contents. */
+  readonly privacy: Privacy
   /** Limits of models, learned from errors or set by the application. */
   readonly limits: Limits
 
@@ -145,6 +148,7 @@ export class Store<S extends Storage = Storage> {
     this.requests = new Requests(services)
     this.notes = new Notes(services)
     this.jobs = new Jobs(services)
+    this.privacy = new Privacy(services)
     this.limits = new Limits(services)
   }
 

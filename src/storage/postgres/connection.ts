@@ -602,8 +602,8 @@ export class PostgresSql implements Sql {
       throw new Error('A row can only be inserted into an existing session.')
     // -1 stands for no family.
     const { family = -1, number = -1 } = scope.session ?? {}
-    const valueOf = { family, session: number, owner: this.seen }
-    const all = added.length === 0 ? values : [...values, ...added.map((what) => valueOf[what])]
+    const known = { family, session: number, owner: this.seen }
+    const all = added.length === 0 ? values : [...values, ...added.map((what) => known[what])]
     return this.#send(scope, statement.text, all, statement.name)
   }
 

@@ -67,6 +67,8 @@ export function* readStoreRecords(
 ): Work<StoreRecords> {
   return yield* sql.outside('moveStore', function* (): Work<StoreRecords> {
     if (table === 'notes') return yield* readOwnersNotes(sql, after?.[0] ?? 0)
+    // What was learned of models, and receipts, belong to no owner.
+    if (sql.seen !== undefined) return { records: [], next: undefined }
     if (table !== 'receipts') {
       const { key, values } = LEARNED[table]
       const names = [...key, ...values]
@@ -91,7 +93,9 @@ export function* readStoreRecords(
 function* readOwnersNotes(sql: Sql, from: number): Work<StoreRecords> {
   const names = ['owner', ...NOTE.names]
   const rows = yield* sql.all(
-    `select ${names.join(', ')} from undertext_notes where session = 0 order by owner, no limit ? offset ?`,
+    `select ${names.join(', ')} from undertext_notes where session = 0 ${sql.seen === undefined ? '' : 'and owner = ?'}
+     order by owner, no limit ? offset ?`,
+    ...(sql.seen === undefined ? [] : [sql.seen]),
     MAX_RECEIPTS,
     from,
   )

@@ -1,6 +1,6 @@
 import { UndertextError } from '../../core/errors.ts'
 import { isSeen } from '../owners.ts'
-import type { Authorship, Purged, PurgeRequest } from '../storage.ts'
+import type { Purged, PurgeRequest } from '../storage.ts'
 import { writeAudit } from './audit.ts'
 import { SAVED_OF_R } from './columns.ts'
 import { addReferences, contentBlobs, dropReferences } from './content-codec.ts'
@@ -20,7 +20,8 @@ export function* purgeSession(sql: Sql, id: string, request: PurgeRequest): Work
 
 const removeSession = erasing(
   'sessions.purge',
-  function* (sql: Sql, id: string, { forks, ...authorship }: PurgeRequest): Work<Purged> {
+  function* (sql: Sql, id: string, request: PurgeRequest): Work<Purged> {
+    const { forks } = request
     yield* sql.enterAlone(id)
     const session = yield* requireSession(sql, id)
     const direct = yield* sessionsWhere(sql, `{seen} ${FORKS_OF} order by no`, session.no)
@@ -32,7 +33,7 @@ const removeSession = erasing(
     // A fork is removed before its origin.
     const all = [session, ...below].reverse()
     const removed: Purged[] = []
-    for (const one of all) removed.push(yield* removeOne(sql, one, authorship))
+    for (const one of all) removed.push(yield* removeOne(sql, one, request))
     const sum = (count: (one: Purged) => number): number => removed.reduce((all, one) => all + count(one), 0)
     return {
       messages: sum(({ messages }) => messages),
@@ -54,7 +55,11 @@ function* forksBelow(sql: Sql, forks: readonly StoredSession[]): Work<StoredSess
   return found
 }
 
-function* removeOne(sql: Sql, { id, owner }: StoredSession, { actor, reason }: Authorship): Work<Purged> {
+function* removeOne(
+  sql: Sql,
+  { id, owner }: StoredSession,
+  { actor, reason, mark }: PurgeRequest,
+): Work<Purged> {
   const session = yield* sessionOf(sql, id, owner)
   const { no } = session
   const { blobs, compactions } = yield* sql.unguarded(String(no), function* () {
@@ -69,7 +74,8 @@ function* removeOne(sql: Sql, { id, owner }: StoredSession, { actor, reason }: A
     return yield* dropSession(sql, no, references)
   })
   const removed = { messages: session.messageCount, compactions, blobs }
-  const detail = { sessionId: id, reason: reason ?? null, ...removed }
+  const named = mark === undefined ? { sessionId: id } : { owner: mark }
+  const detail = { ...named, reason: reason ?? null, ...removed }
   yield* writeAudit(sql, 0, { event: 'purged', actor, detail })
   return removed
 }

@@ -33,6 +33,7 @@ import {
   estimatorOf,
   FIGURE_COUNT,
   FIGURES_OF_S,
+  rejectAmbiguous,
   requireSession,
   type StoredSession,
 } from './sessions.ts'
@@ -81,7 +82,10 @@ function* statsOf(sql: Sql, id: string, provider: string, model: string): Work<S
   const row = sql.isDistributed
     ? yield* distributedStats(sql, id, provider, model)
     : yield* sql.get(STATS_QUERY, ...key, ...key, ...key, ...key, id)
-  if (row === undefined) return undefined
+  if (row === undefined) {
+    yield* rejectAmbiguous(sql, id)
+    return undefined
+  }
   return {
     figures: decodeFigures(row, `session ${id}`),
     readings: decodeReadings(row.slice(FIGURE_COUNT)),

@@ -32,6 +32,8 @@ const getSessionSchema = z.strictObject({
 })
 /** Options of `sessions.get`. */
 export type GetSessionOptions = z.input<typeof getSessionSchema>
+/** The owner of a listed session, which isn't an option. */
+const listedOwner = nameSchema.optional()
 const listSchema = z.strictObject({
   owner: ownerOption,
   archived: z.boolean().default(false),
@@ -39,7 +41,7 @@ const listSchema = z.strictObject({
   /** The last session of the previous page. If only its id is given, the list continues after its current place. */
   after: z
     .union(
-      [nameSchema, z.object({ id: nameSchema, newestAt: z.int(), owner: nameSchema.optional() })],
+      [nameSchema, z.object({ id: nameSchema, newestAt: z.int(), owner: listedOwner })],
       'must be a session of sessions.list, or its id',
     )
     .transform((given) => (typeof given === 'string' ? { id: given } : { owner: undefined, ...given }))

@@ -133,11 +133,6 @@ class KnownBeginning {
     return this.#isPast || this.#hasCompactions
   }
 
-  /** Whether the events contained every message of the session. */
-  get isWhole(): boolean {
-    return this.#gap === undefined && this.#last === this.#session.messageCount
-  }
-
   async settle(events: readonly ImportEvent[]): Promise<void> {
     const messages = events.flatMap((event) => (event.type === 'message' ? [event.message] : []))
     const found = await this.#host.storage.knownMessages(this.#session.id, messages)
