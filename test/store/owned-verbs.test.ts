@@ -11,8 +11,12 @@ import { newFile } from '../support/temporary.ts'
  * compared with the classes.
  */
 
-/** Methods that concern no session. */
-const WITHOUT_ROWS: ReadonlySet<string> = new Set([...LISTENING, 'close', 'forOwner'])
+/** Methods that concern no owner. */
+const WITHOUT_ROWS: ReadonlySet<string> = new Set([
+  ...[...LISTENING, 'close', 'forOwner'],
+  // What was learned of models is shared.
+  ...['limits.set', 'limits.list', 'limits.forget'],
+])
 const ROWS = Object.keys(CALLS).filter((row) => !WITHOUT_ROWS.has(methodOf(row)))
 
 it('every method has a row', () => {
@@ -38,10 +42,10 @@ describe.each(ENGINES)('in %s, the store of an owner', (_, open) => {
   const of: { [whose: string]: Fixture } = {}
   beforeAll(async () => {
     store = await open()
-    for (const whose of ['foreign', 'unowned', 'missing']) of[whose] = await furnish(store, whose)
-    for (const id of ['unowned', 'unowned fork']) await store.sessions.update(id, { owner: null })
+    for (const whose of ['foreign', 'unowned', 'missing']) of[whose] = await furnish(store, `s-${whose}`)
+    for (const id of ['s-unowned', 's-unowned fork']) await store.sessions.update(id, { owner: null })
     await store.notes.forget(of.missing!.noteId, { purge: true })
-    await store.sessions.purge('missing', { forks: 'purge' })
+    await store.sessions.purge('s-missing', { forks: 'purge' })
   }, 60_000)
   afterAll(() => store.close())
 
@@ -61,8 +65,8 @@ describe.each(ENGINES)('in %s, the store of an owner', (_, open) => {
 /** What the store holds of others: everything that an export of their sessions contains, their notes and jobs. */
 async function othersIn(store: Store): Promise<unknown[]> {
   const found: unknown[] = [await store.notes.list({ owner: 'o', all: true })]
-  for (const id of ['foreign', 'foreign fork', 'unowned', 'unowned fork']) {
-    const own = id.startsWith('foreign') ? store.forOwner('o') : store
+  for (const id of ['s-foreign', 's-foreign fork', 's-unowned', 's-unowned fork']) {
+    const own = id.startsWith('s-foreign') ? store.forOwner('o') : store
     for await (const record of own.sessions.export(id)) if (record.type !== 'header') found.push(record)
     found.push(await own.jobs.list(id))
   }

@@ -58,7 +58,14 @@ async function load(): Promise<FoldSessionSummary> {
 
 const optionsSchema = z.strictObject({
   /** The store of the transcripts. The caller closes it. */
-  store: storeSchema<TranscriptStore>('append', 'forOwner', 'getMessages', 'sessions', 'rewind', 'undoCompaction'),
+  store: storeSchema<TranscriptStore>(
+    'append',
+    'forOwner',
+    'getMessages',
+    'sessions',
+    'rewind',
+    'undoCompaction',
+  ),
   /** The actor of deletions and restores, for the audit. Default: none. */
   actor: nameSchema.optional(),
   /**
