@@ -8,6 +8,7 @@ import { Jobs } from '../../src/store/topics/jobs.ts'
 import { Limits } from '../../src/store/topics/limits.ts'
 import { Messages } from '../../src/store/topics/messages.ts'
 import { Notes } from '../../src/store/topics/notes.ts'
+import { Privacy } from '../../src/store/topics/privacy.ts'
 import { Requests } from '../../src/store/topics/requests.ts'
 import { Sessions } from '../../src/store/topics/sessions.ts'
 
@@ -26,6 +27,7 @@ export const TOPICS = {
   compactions: Compactions,
   requests: Requests,
   notes: Notes,
+  privacy: Privacy,
   jobs: Jobs,
   limits: Limits,
 } as const
@@ -53,7 +55,7 @@ export const ADAPTER_METHODS: readonly string[] = [
 ]
 
 /** Methods that concern only the open store. */
-export const LISTENING: readonly string[] = ['on', 'once', 'off', 'compactions.onBefore']
+export const LISTENING: readonly string[] = ['on', 'once', 'off', 'compactions.onBefore', 'forOwner']
 
 /** Methods that change nothing in a database. Every other one is a writing method. */
 const READING = new Set([
