@@ -144,7 +144,11 @@ it('a deletion leaves nothing in the file', async () => {
   const folder = newFolder()
   // It can be run again.
   for (let run = 1; run <= 2; run++)
-    expect(await linesOf('12-delete.ts', folder)).toEqual(['Before: first,second,third', 'After: third'])
+    expect(await linesOf('12-delete.ts', folder)).toEqual([
+      'Before: first,second,third',
+      'Erased: 2 sessions, 1 note',
+      'After: third',
+    ])
   const files = readdirSync(folder).map((name) => readFileSync(join(folder, name), 'latin1'))
   const has = (text: string): boolean => files.some((file) => file.includes(text))
   expect([has('I am ben'), has('I am ada'), has('Ada lives')]).toEqual([true, false, false])

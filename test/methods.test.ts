@@ -28,6 +28,7 @@ const WITHOUT = {
     'UndertextSessionStore.delete UndertextSessionStore.restore':
       'several transactions, each of which is a row of the store: append, rewind or undo, and archive',
     'UndertextSessionStore.listSessionSummaries': 'keeps what it read with sessions.update',
+    'privacy.eraseOwner': 'several transactions: sessions.purge, and one that erases names',
     'jobs.start': 'its rows are "queue a job", "take up a job" and "end a job" of the storage',
   },
   killed: {
@@ -39,6 +40,7 @@ const WITHOUT = {
     'limits.learn': 'writes what "learn a limit" writes',
     'limits.forget': 'one statement',
     'sessions.import': 'test/import/killed.slow.ts kills it',
+    'privacy.eraseOwner': 'each session is purged as "purge" does',
     'jobs.start jobs.cancel': 'test/background kills the process of a job',
     'sessions.verify': 'the killed sessions are verified, and repaired only when they are damaged',
   },

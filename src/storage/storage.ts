@@ -10,7 +10,7 @@ import type { Estimate, Readings } from '../core/tokens/calibration.ts'
 import type { Estimator } from '../core/tokens/estimators/estimator-schema.ts'
 import type { Awaitable, Circuits, Histories, Jobs } from './jobs.ts'
 import type { Notes } from './notes.ts'
-import type { Owned } from './owners.ts'
+import type { Owned } from './owned.ts'
 import type { Past } from './past.ts'
 import type {
   BilledTokens,
@@ -56,7 +56,7 @@ import type {
 
 export * from './jobs.ts'
 export * from './notes.ts'
-export type { Erasure, OwnedCounts, Receipt } from './owners.ts'
+export * from './owned.ts'
 export * from './past.ts'
 export * from './requests.ts'
 export * from './search.ts'

@@ -212,3 +212,19 @@ export function publicSession<S extends Session>(session: S): S {
   const { no: _no, inserted: _inserted, retired: _retired, ...rest } = session as S & Record<string, unknown>
   return rest as unknown as S
 }
+
+/** Returns a storage whose verbs throw `OWNER_REQUIRED`; only that of an owner can be used. */
+export function ownedStorageOnly<S extends Storage>(storage: S): S {
+  const refuse = (): never => {
+    throw new UndertextError('OWNER_REQUIRED', {})
+  }
+  const refusing = (verbs: object): object =>
+    Object.fromEntries(
+      Object.entries(verbs).map(([name, verb]) => [
+        name,
+        typeof verb === 'function' ? refuse : refusing(verb as object),
+      ]),
+    )
+  const { seenBy, close } = storage
+  return { ...refusing(storage), seenBy, close } as S
+}

@@ -5,7 +5,6 @@ import type { NewMessage, StoredMessage, ViewMessage } from '../core/messages/me
 import { type Moment, type MomentPoint, publicPoint } from '../core/model/moment.ts'
 import { type Rendering, type RenderOptions, renderView } from '../core/rendering/render.ts'
 import type { Awaitable } from '../storage/jobs.ts'
-import { ownedStorageOnly } from '../storage/owners.ts'
 import type { Compaction, Storage, UndoOutcome } from '../storage/storage.ts'
 import type { AppendResult } from './append.ts'
 import { checkId, checkStats } from './arguments.ts'
@@ -23,7 +22,7 @@ import {
   renderSchema,
   type StatsOptions,
 } from './config/store-options.ts'
-import { StoreContext, type StoreSettings, when } from './context.ts'
+import { ownedStorageOnly, StoreContext, type StoreSettings, when } from './context.ts'
 import type { StoreEventName, StoreListener } from './events.ts'
 import { type PrepareRequestOptions, prepareSchema } from './requests/options.ts'
 import { checkPrompt, prepareRequest } from './requests/prepare.ts'

@@ -26,7 +26,7 @@ function overflow(): never {
 it('the documented route recovers from an overflow, and records usage, provider, model and owner', async () => {
   await using store = await openStore(':memory:')
   const chats = chatStore<UIMessage>(store)
-  const id = await chats.create()
+  const id = await chats.create({ owner: 'ann' })
   for (let at = 0; at < 20; at++)
     await store.append(id, [
       { role: 'user', content: words.repeat(40) },
@@ -50,7 +50,7 @@ it('the documented route recovers from an overflow, and records usage, provider,
   expect(await store.limits.list()).toMatchObject([{ model: model.modelId, tokens: 8_192 }])
   const usage = await store.requests.usage(id)
   expect(usage.models).toMatchObject([{ model: model.modelId, requests: 1 }])
-  expect((await chats.load(id)).at(-1)).toMatchObject({
+  expect((await chats.load(id, { owner: 'ann' })).at(-1)).toMatchObject({
     role: 'assistant',
     parts: expect.arrayContaining([expect.objectContaining({ type: 'text', text: 'Done.' })]),
   })

@@ -19,6 +19,7 @@ import * as recall from '../../src/store/recall/index.ts'
 import * as transfer from '../../src/transfer/index.ts'
 import { call, result, say } from '../support/conversation.ts'
 import { CANARY } from '../support/failures.ts'
+import { newFile } from '../support/temporary.ts'
 import { furnish } from './verbs.ts'
 
 /* A valid call of each public function, by its name. Of a class, a valid call of each method that takes data: `Class.method`. */
@@ -523,6 +524,11 @@ export const FUNCTIONS: Readonly<Record<string, Row>> = {
   readLines: {
     call: (bytes, most) => drained(transfer.readLines(bytes, most)),
     args: () => [[Buffer.from('a\nb')], 500],
+  },
+  exportOwner: {
+    call: (owner, path, options) =>
+      transfer.exportOwner(store, owner as never, path as never, options as never),
+    args: () => ['o', newFile(), {}],
   },
   moveStore: {
     call: (options) => withNewStore((to) => transfer.moveStore(store, to, options)),

@@ -188,7 +188,11 @@ it('a copy that changes at the last moment is not replaced', async () => {
 })
 
 function withHistories(storage: Storage, verbs: Partial<Histories>): Storage {
-  return { ...storage, histories: { ...storage.histories, ...verbs } }
+  return {
+    ...storage,
+    histories: { ...storage.histories, ...verbs },
+    seenBy: (seen) => withHistories(storage.seenBy(seen), verbs),
+  }
 }
 
 it('a copy that differs is an error of its session and is not seen, also in place of an older one', async () => {

@@ -58,7 +58,7 @@ overEach('the owner of an import over %s', (_, open) => {
     const bob = { ...SOURCE, owner: 'bob' }
     for (const id of ['of ann', 'of nobody'])
       expect(await store.sessions.import(talk(1, 5), { id, ...bob, dryRun: true })).toMatchObject({
-        ...{ status: 'created', messages: 5 },
+        ...{ status: 'imported', messages: 5 },
       })
     expect(await store.sessions.list()).toEqual(before)
     expect(await store.sessions.import(talk(1, 5), { id: 'of ann', ...SOURCE })).toMatchObject({

@@ -74,7 +74,7 @@ type Store = Awaited<ReturnType<typeof openStore>>
 
 async function tellMuch(store: Store, sessionId = 's'): Promise<void> {
   for (let at = 0; at < 20; at++)
-    await store.append(sessionId, [
+    await store.forOwner('ann').append(sessionId, [
       { role: 'user', content: words.repeat(40) },
       { role: 'assistant', content: words.repeat(40) },
     ])

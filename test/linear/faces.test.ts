@@ -24,10 +24,11 @@ const NO_TEXT = new Set<string>([
     ' ',
   ),
   ...'recallTools aiSdkTools agentsTools langchainTools makeRoom'.split(' '),
-  ...'openStore SqliteStore Store aiSdkSummarizer recoveringModel moveStore'.split(' '),
+  ...'openStore SqliteStore Store aiSdkSummarizer recoveringModel moveStore exportOwner'.split(' '),
 ])
 /** Verbs of a store of which the same is true. */
 const NO_TEXT_VERBS = new Set<string>([
+  ...['forOwner', 'privacy.eraseOwner'],
   ...'sessions.fork sessions.forks sessions.bringBack needsCompaction sessions.get sessions.get sessions.list sessions.archive sessions.purge sessions.config sessions.reestimate on once off compactions.onBefore'.split(
     ' ',
   ),

@@ -162,14 +162,13 @@ describe('notes', () => {
 })
 
 describe('an import', () => {
-  it('belongs to the owner, and cannot extend the session of another', async () => {
+  it('belongs to the owner, and does not extend the session of another with its id', async () => {
     const talk = newFile('theirs.jsonl')
     writeFileSync(talk, `${JSON.stringify(say('user', 'Hello'))}\n`)
-    const refused = await server.call('import_transcripts', { path: talk })
-    expect(refused.data).toMatchObject({
-      sessions: 0,
-      failures: [{ code: 'SESSION_EXISTS', message: 'the id is taken' }],
-    })
+    const before = await store.forOwner('bob').getMessages('theirs')
+    expect((await server.call('import_transcripts', { path: talk })).data).toMatchObject({ sessions: 1 })
+    expect(await store.forOwner('ann').getMessages('theirs')).toMatchObject([{ content: 'Hello' }])
+    expect(await store.forOwner('bob').getMessages('theirs')).toEqual(before)
     const own = newFile('new.jsonl')
     writeFileSync(own, `${JSON.stringify(say('user', 'Hello'))}\n`)
     expect((await server.call('import_transcripts', { path: own })).data).toMatchObject({

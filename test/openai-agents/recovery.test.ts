@@ -46,7 +46,7 @@ const done = (): ScriptedModelInput => answer(assistantMessage('Done.'))
 type Store = Awaited<ReturnType<typeof openStore>>
 async function tellMuch(store: Store): Promise<void> {
   for (let at = 0; at < 20; at++)
-    await store.append('s', [
+    await store.forOwner('ann').append('s', [
       { role: 'user', content: words.repeat(40) },
       { role: 'assistant', content: words.repeat(40) },
     ])
@@ -180,11 +180,13 @@ it('owner, provider and model are recorded without a model that recovers, and ne
     model: 'made-up-1',
   })
   const other = new UndertextSession({ store, sessionId: 's', provider: 'mistral', owner: 'eve' })
-  // To another owner the session is unknown.
-  await expect(other.addItems([{ role: 'user', content: 'Hi' }])).rejects.toMatchObject({
-    code: 'SESSION_NOT_FOUND',
+  // The session of another owner with this id is another session.
+  await other.addItems([{ role: 'user', content: 'Hi' }])
+  expect(await store.forOwner('eve').sessions.get('s')).toMatchObject({
+    provider: 'mistral',
+    messageCount: 1,
   })
-  expect(await store.sessions.get('s')).toMatchObject({
+  expect(await store.forOwner('ann').sessions.get('s')).toMatchObject({
     owner: 'ann',
     provider: 'openai',
     model: 'made-up-1',

@@ -168,7 +168,7 @@ test('other work of the process goes on while a long text is split, and its word
   await store.append('other', [say('user', 'meanwhile')])
   expect(isOver).toBe(false)
   expect(await indexing).toEqual({ sessions: 1, rows: 1 })
-  expect(await searching.unindexed(10)).toEqual(['other'])
+  expect(await searching.unindexed(10)).toEqual([{ id: 'other', owner: null }])
   for (const word of [words[0]!, words[10_000]!, words.at(-1)!])
     expect((await store.search(word)).hits).toMatchObject([{ sessionId: 'long' }])
 })

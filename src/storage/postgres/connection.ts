@@ -104,6 +104,14 @@ function nameOf(id: string, seen: Seen): string {
   return seen === undefined ? id : `${seen ?? ''}\0${id}`
 }
 
+/** The owner in the table of names. A long name is a hash, because a row of an index has a limited size. */
+function ownerIn(owner: string | null): string {
+  if (owner === null || Buffer.byteLength(owner) <= MAX_OWNER_BYTES) return owner ?? ''
+  return `sha256:${createHash('sha256').update(owner).digest('hex').slice(0, 32)}`
+}
+
+const MAX_OWNER_BYTES = 64
+
 /** One call of a verb: the connection that its statements use, and its transaction. */
 export class PostgresSql implements Sql {
   readonly isShared = true
@@ -203,17 +211,17 @@ export class PostgresSql implements Sql {
         }
       : { family: randomFamily(), number: 1 }
     scope.hasWritten = true
-    const held = this.#ask(scope, INSERT_NAME, [id, owner ?? '', address.family, address.number])
+    const held = this.#ask(scope, INSERT_NAME, [id, ownerIn(owner), address.family, address.number])
     // The transaction must have the name before it commits.
     const name = nameOf(id, owner ?? (this.seen === undefined ? undefined : null))
     const entered = this.#take(scope, id, name, { ...address, isLasting: true })
-    entered.owner = owner ?? ''
+    entered.owner = ownerIn(owner)
     entered.look = held
     return address.number
   }
 
   *isTaken(id: string, owner: Seen): Work<boolean> {
-    const [own, ...values] = owner === undefined ? ['true'] : ['owner = ?', owner ?? '']
+    const [own, ...values] = owner === undefined ? ['true'] : ['owner = ?', ownerIn(owner)]
     return (
       (yield* this.get(`select 1 from undertext_names where id = ? and ${own} limit 1`, id, ...values)) !==
       undefined
@@ -226,7 +234,7 @@ export class PostgresSql implements Sql {
     const { id, name, family, number } = entered
     // An insert, not an update: on a cluster, the id determines the machine of the row.
     yield* this.run(DELETE_NAME, id, family, number)
-    yield* this.run(INSERT_NAME, newId, owner ?? '', family, number)
+    yield* this.run(INSERT_NAME, newId, ownerIn(owner), family, number)
     this.#database.keepAddress(name, undefined)
     Object.assign(entered, { id: newId, name: nameOf(newId, owner) })
   }
@@ -532,7 +540,7 @@ export class PostgresSql implements Sql {
   async #lookUp(scope: Scope, id: string, seen: Seen): Promise<Located | undefined> {
     const { rows } = await (seen === undefined
       ? this.#ask(scope, LOOK_UP_ANY, [id])
-      : this.#ask(scope, LOOK_UP, [id, seen ?? '']))
+      : this.#ask(scope, LOOK_UP, [id, ownerIn(seen)]))
     const [first, second] = rows
     if (first === undefined || (first[2] !== '' && second !== undefined)) return undefined
     const isLasting = seen !== undefined || first[2] === ''

@@ -106,7 +106,7 @@ export const MIGRATIONS: readonly (readonly string[])[] = [
     "ALTER TABLE {schema}.\"names\" ADD COLUMN \"owner\" text DEFAULT '' NOT NULL;",
     "ALTER TABLE {schema}.\"names\" ALTER COLUMN \"owner\" SET STATISTICS 0;",
     "DELETE FROM {schema}.\"names\";",
-    "INSERT INTO {schema}.\"names\" (\"id\", \"owner\", \"family\", \"session\") SELECT \"id\", coalesce(\"owner\", ''), \"family\", \"no\" FROM {schema}.\"sessions\";",
+    "INSERT INTO {schema}.\"names\" (\"id\", \"owner\", \"family\", \"session\") SELECT \"id\", CASE WHEN octet_length(\"owner\") > 64 THEN 'sha256:' || left(encode(sha256(convert_to(\"owner\", 'UTF8')), 'hex'), 32) ELSE coalesce(\"owner\", '') END, \"family\", \"no\" FROM {schema}.\"sessions\";",
     "ALTER TABLE {schema}.\"names\" ADD CONSTRAINT \"names_pkey\" PRIMARY KEY(\"id\",\"owner\");",
     "DROP INDEX {schema}.\"sessions_id\";",
     "CREATE INDEX \"sessions_id\" ON {schema}.\"sessions\" USING btree (\"family\",\"id\");",

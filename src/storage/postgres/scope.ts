@@ -14,7 +14,7 @@ export type Entered = Address & {
   readonly name: string
   /** Whether the name will stand for this address in later transactions. */
   readonly isLasting: boolean
-  /** The owner of a session that the transaction creates; empty for none. */
+  /** The owner of a session that the transaction creates, as in the table of names. */
   owner?: string
   /** `last_write` and `version` before the transaction; `undefined` for a session that it creates. */
   before: Row | undefined

@@ -26,9 +26,12 @@ export function ownNames({ session }: HistoryHead): Names {
 
 /** Returns different ids, always the same for a session, so that no two sessions of a store share one. */
 export function namesWithin(sessionId: string, { session }: HistoryHead): Names {
-  const namespace = uuidv5(sessionId, NAMESPACE)
+  // Ids of sessions are unique for an owner.
+  const { owner } = session
+  const name = owner === undefined ? sessionId : `${owner}\0${sessionId}`
+  const namespace = uuidv5(name, NAMESPACE)
   const digest = createHash('sha256')
-    .update(JSON.stringify([sessionId, session.incarnation]))
+    .update(JSON.stringify([name, session.incarnation]))
     .digest()
   return {
     incarnation: incarnationOf(digest.subarray(0, 12)),

@@ -44,7 +44,7 @@ const listSchema = z.strictObject({
       [nameSchema, z.object({ id: nameSchema, newestAt: z.int(), owner: listedOwner })],
       'must be a session of sessions.list, or its id',
     )
-    .transform((given) => (typeof given === 'string' ? { id: given } : { owner: undefined, ...given }))
+    .transform((given) => (typeof given === 'string' ? { id: given } : given))
     .optional(),
   /** Only sessions whose id or title contains this text, ignoring case. */
   search: z.string().min(1).max(MAX_SEARCH_LENGTH).optional(),

@@ -547,9 +547,7 @@ const listForks = tool({
     const { store } = access
     const session = await access.session(given.sessionId)
     const origin = session.forkedFrom
-    // A session of another owner does not exist for this client.
-    const isSeen = origin !== undefined && access.sees(await store.sessions.get(origin.sessionId))
-    const forks = (await store.sessions.forks(session.id)).filter((fork) => access.sees(fork))
+    const forks = await store.sessions.forks(session.id)
     const placeOf = ({ id }: { readonly id: string }): string => digestOf(session.id, id)
     const gone = 'another session, or its fork is gone'
     const shown = await Promise.all(
@@ -563,7 +561,10 @@ const listForks = tool({
     )
     const writer = await writerFor(call, session.id)
     const { taken, next, text } = writer.page({
-      head: isSeen ? [`A fork of ${writer.id(origin.sessionId)}, from position ${origin.position}.`] : [],
+      head:
+        origin === undefined
+          ? []
+          : [`A fork of ${writer.id(origin.sessionId)}, from position ${origin.position}.`],
       items: shown,
       dataOf: (one) => shaped(forkShape, one),
       lineOf: ({ id, title, position, messages }) =>
@@ -571,7 +572,7 @@ const listForks = tool({
       cursorOf: placeOf,
     })
     return {
-      data: { sessionId: session.id, forkedFrom: isSeen ? origin : null, forks: taken, nextCursor: next },
+      data: { sessionId: session.id, forkedFrom: origin ?? null, forks: taken, nextCursor: next },
       text: text === '' ? 'The session has no forks.' : text,
     }
   },

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { invalid, UndertextError } from '../../../core/errors.ts'
+import { invalid } from '../../../core/errors.ts'
 import type { Session } from '../../../storage/storage.ts'
 import type { Store } from '../../../store/store.ts'
 import type { PERMISSIONS } from '../../options.ts'
@@ -11,22 +11,20 @@ import { type Answer, timeText } from './answer.ts'
  * them.
  */
 
-/** The part of a store that a server shows: all of it, or the sessions of one owner. Every tool and resource finds sessions here. */
+/** The store that a server shows: all of it, or that of one owner. */
 export class Access {
   readonly store: Store
   /** The only owner whose sessions and notes exist for the client; `undefined` for no restriction. */
   readonly owner: string | undefined
 
   constructor(store: Store, owner: string | undefined) {
-    this.store = store
+    this.store = owner === undefined ? store : store.forOwner(owner)
     this.owner = owner
   }
 
-  /** Returns a session. Throws `SESSION_NOT_FOUND`, for another owner's session exactly as for an unknown one. */
-  async session(id: string): Promise<Session> {
-    const session = await this.store.sessions.get(id)
-    if (!this.sees(session)) throw new UndertextError('SESSION_NOT_FOUND', { sessionId: id })
-    return session
+  /** Returns a session. Throws `SESSION_NOT_FOUND`. */
+  session(id: string): Promise<Session> {
+    return this.store.sessions.get(id)
   }
 
   /**
@@ -37,10 +35,6 @@ export class Access {
     if (this.owner !== undefined && owner !== undefined && owner !== this.owner)
       throw invalid('this server is restricted to one owner; omit owner')
     return owner ?? this.owner
-  }
-
-  sees({ owner }: Pick<Session, 'owner'>): boolean {
-    return this.owner === undefined || owner === this.owner
   }
 }
 
