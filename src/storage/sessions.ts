@@ -201,6 +201,15 @@ export type Previewing = {
   begin(session: SessionSettings): PreviewRun
 }
 
+/**
+ * Writes rows of the application in the transaction of an append or a rewind. Receives the database's own client (a `Database` of
+ * better-sqlite3, a client of `pg`, a PGlite, or a connection of the application's driver), for which it declares the type, and the
+ * appended messages. On SQLite it must be synchronous; on PostgreSQL it may be called again.
+ */
+export type Also = {
+  run(client: unknown, appended: readonly AppendedMessage[]): unknown
+}['run']
+
 /** The point that a rewind starts from: the first message, a row by its id or position, or the end. */
 export type RewindPoint = 'start' | 'end' | { readonly beforeMessage: string | number }
 
@@ -224,6 +233,8 @@ export type RewindRequest = {
   readonly params?: { readonly by: string; readonly why: string } | undefined
   /** The provider that its tokens are counted for. */
   readonly provider: string
+  /** Rows of the application, written in the same transaction. */
+  readonly also?: Also | undefined
 }
 
 /** The result of a rewind. */
