@@ -289,13 +289,10 @@ export class PostgresSql implements Sql {
     } finally {
       loan.isOver = true
     }
-    const released = this.#send(scope, 'release savepoint undertext_also')
-    const checked = connection.query('set constraints all immediate', [])
-    checked.catch(ignore)
-    await released.catch((error: unknown) => {
+    await this.#send(scope, 'release savepoint undertext_also').catch((error: unknown) => {
       throw scope.isBroken ? error : new ThrownByAlso(endedByAlso())
     })
-    await checked.catch((error: unknown) => {
+    await connection.query('set constraints all immediate', []).catch((error: unknown) => {
       throw this.#thrown(scope, error)
     })
   }
