@@ -155,7 +155,7 @@ describe('drizzle-kit beside a store in SQLite', () => {
 
   it('without the filter, push drops the tables of the store', async () => {
     const [folder, path] = await withStore({
-      'drizzle.config.ts': CONFIG.replace('...KIT_FILTER', ''),
+      'drizzle.config.ts': CONFIG.replace('...KIT_FILTER,', ''),
       'schema.ts': SCHEMA,
     })
     const database = new BetterSqlite3(path)
