@@ -3,11 +3,12 @@ import { readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import BetterSqlite3 from 'better-sqlite3'
+import { eq } from 'drizzle-orm'
 import { drizzle } from 'drizzle-orm/better-sqlite3'
 import { integer, sqliteTable } from 'drizzle-orm/sqlite-core'
 import pg from 'pg'
 import { describe, expect, it } from 'vitest'
-import { openStore, type Store } from '../../../src/index.ts'
+import { openStore, type Role, type Store } from '../../../src/index.ts'
 import * as undertext from '../../../src/storage/sqlite/schema.ts'
 import { call, result, say } from '../../support/conversation.ts'
 import { expectFailure, failureOf } from '../../support/failures.ts'
@@ -88,7 +89,7 @@ const MARKS = `
 import { sessions } from 'undertext/schema'
 export const marks = sqliteTable('marks', { no: integer().references(() => sessions.no, { onDelete: 'cascade' }) })`
 
-describe('drizzle-kit beside a store in SQLite', () => {
+describe('drizzle-kit beside a store in SQLite', { timeout: 180_000 }, () => {
   const ours = (path: string): unknown[] => {
     const database = new BetterSqlite3(path)
     const tables = database
@@ -284,6 +285,14 @@ describe('drizzle-kit beside a store in SQLite', () => {
       requests: [{ no: 1, position: 4 }],
     })
     const [summary, ...log] = first!.rows
+    const roles: readonly Role[] = log.map(({ role }) => role)
+    expect(new Set(roles)).toEqual(new Set(['user', 'assistant', 'tool']))
+    const ofUsers = db.select().from(undertext.messages).where(eq(undertext.messages.role, 'user')).all()
+    expect(ofUsers.map(({ kind }) => kind)).toEqual(['message', 'message', 'message'])
+    // @ts-expect-error a word that isn't a role
+    expect(db.select().from(undertext.messages).where(eq(undertext.messages.role, 'model')).all()).toEqual([])
+    // @ts-expect-error a relation that doesn't exist
+    expect(() => db.query.chats.findMany({ with: { messages: true } }).sync()).toThrow()
     expect(log.map(({ kind, role }) => `${kind} ${role}`)).toEqual([
       'message user',
       'message assistant',
@@ -332,86 +341,93 @@ describe('drizzle-kit beside a store in SQLite', () => {
   })
 })
 
-describe.skipIf(server === undefined)('drizzle-kit beside a store in PostgreSQL', () => {
-  const CONFIG_OF = (url: string): string =>
-    CONFIG.replace("'sqlite'", "'postgresql'")
-      .replace("'app.db'", JSON.stringify(url))
-      .replace('undertext/schema', 'undertext/schema/postgres')
-  /** The role of the tests has the name of undertext's schema, which is therefore first in its search path. */
-  const newUrl = async (): Promise<string> =>
-    `${await server!.newDatabase()}?options=${encodeURIComponent('-c search_path=public')}`
-  const SCHEMA_OF = /export|const charges[\s\S]*?\}\)\n/.exec(ON_POSTGRES)![0]
-  const FILE = `import { bigint, foreignKey, integer, pgTable, text } from 'drizzle-orm/pg-core'
+describe.skipIf(server === undefined)(
+  'drizzle-kit beside a store in PostgreSQL',
+  { timeout: 180_000 },
+  () => {
+    const CONFIG_OF = (url: string): string =>
+      CONFIG.replace("'sqlite'", "'postgresql'")
+        .replace("'app.db'", JSON.stringify(url))
+        .replace('undertext/schema', 'undertext/schema/postgres')
+    /** The role of the tests has the name of undertext's schema, which is therefore first in its search path. */
+    const newUrl = async (): Promise<string> =>
+      `${await server!.newDatabase()}?options=${encodeURIComponent('-c search_path=public')}`
+    const SCHEMA_OF = /export|const charges[\s\S]*?\}\)\n/.exec(ON_POSTGRES)![0]
+    const FILE = `import { bigint, foreignKey, integer, pgTable, text } from 'drizzle-orm/pg-core'
     import { sessions } from 'undertext/schema/postgres'
     export ${SCHEMA_OF}
     export const marks = pgTable('marks', { family: bigint({ mode: 'number' }), no: bigint({ mode: 'number' }) }, (table) => [
       foreignKey({ columns: [table.family, table.no], foreignColumns: [sessions.family, sessions.no] }).onDelete('cascade')])`
 
-  it('with the filter, push creates and changes tables of the application and nothing else', async () => {
-    const url = await newUrl()
-    const pool = poolAt(url)
-    const store = await openStore(pool)
-    await fill(store)
-    const ours = async (): Promise<unknown[]> => {
-      const { rows } =
-        await pool.query(`select c.relname, c.relkind, c.oid::int, (select count(*)::int from pg_trigger t
+    it('with the filter, push creates and changes tables of the application and nothing else', async () => {
+      const url = await newUrl()
+      const pool = poolAt(url)
+      const store = await openStore(pool)
+      await fill(store)
+      const ours = async (): Promise<unknown[]> => {
+        const { rows } =
+          await pool.query(`select c.relname, c.relkind, c.oid::int, (select count(*)::int from pg_trigger t
         where t.tgrelid = c.oid and not t.tgisinternal) as triggers from pg_class c
         where c.relnamespace = to_regnamespace('undertext') order by 1`)
-      return rows
-    }
-    const before = await ours()
-    expect(before.length).toBeGreaterThan(50)
-    const folder = projectOf({ 'drizzle.config.ts': CONFIG_OF(url), 'schema.ts': FILE })
-    expect(await push(folder)).toContain('Changes applied')
-    await pool.query('insert into marks select family, no from undertext.sessions')
-    writeFileSync(join(folder, 'schema.ts'), resolved(FILE.replace(MORE_COLUMNS[0]!, MORE_COLUMNS[1]!)))
-    expect(await push(folder)).toContain('Changes applied')
-    expect(await push(folder)).toContain('No changes detected')
-    expect(await ours()).toEqual(before)
-    expect(await problemsOf(store)).toEqual([])
+        return rows
+      }
+      const before = await ours()
+      expect(before.length).toBeGreaterThan(50)
+      const folder = projectOf({ 'drizzle.config.ts': CONFIG_OF(url), 'schema.ts': FILE })
+      expect(await push(folder)).toContain('Changes applied')
+      await pool.query('insert into marks select family, no from undertext.sessions')
+      writeFileSync(join(folder, 'schema.ts'), resolved(FILE.replace(MORE_COLUMNS[0]!, MORE_COLUMNS[1]!)))
+      expect(await push(folder)).toContain('Changes applied')
+      expect(await push(folder)).toContain('No changes detected')
+      expect(await ours()).toEqual(before)
+      expect(await problemsOf(store)).toEqual([])
 
-    writeFileSync(join(folder, 'example.ts'), resolved(ON_POSTGRES.replace('pg.Pool({', 'pg.Pool({ max: 3,')))
-    writeFileSync(join(folder, 'run.ts'), "await import('./example.ts'); process.exit(0)")
-    await tsx(folder, 'run.ts', { DATABASE_URL: url })
-    expect((await pool.query('select * from charges')).rows).toEqual([
-      { session: 'session-1', position: '5', cents: 3, currency: 'EUR' },
-    ])
+      writeFileSync(
+        join(folder, 'example.ts'),
+        resolved(ON_POSTGRES.replace('pg.Pool({', 'pg.Pool({ max: 3,')),
+      )
+      writeFileSync(join(folder, 'run.ts'), "await import('./example.ts'); process.exit(0)")
+      await tsx(folder, 'run.ts', { DATABASE_URL: url })
+      expect((await pool.query('select * from charges')).rows).toEqual([
+        { session: 'session-1', position: '5', cents: 3, currency: 'EUR' },
+      ])
 
-    await store.sessions.purge('session-1')
-    expect((await pool.query('select * from marks')).rows).toEqual([])
-    await store.close()
-    await pool.end()
-  })
-
-  it('with undertext in the filter, push drops its tables', async () => {
-    const url = await newUrl()
-    const pool = poolAt(url)
-    const store = await openStore(pool)
-    await fill(store)
-    const config = CONFIG_OF(url).replace('...KIT_FILTER', "schemaFilter: ['public', 'undertext']")
-    const folder = projectOf({
-      'drizzle.config.ts': config,
-      'schema.ts':
-        "import { pgTable, text } from 'drizzle-orm/pg-core'\nexport const mine = pgTable('mine', { a: text() })",
+      await store.sessions.purge('session-1')
+      expect((await pool.query('select * from marks')).rows).toEqual([])
+      await store.close()
+      await pool.end()
     })
-    await pool.query('create table mine (a text)')
-    await push(folder)
-    expect((await pool.query("select to_regclass('undertext.messages') as found")).rows).toEqual([
-      { found: null },
-    ])
-    await pool.end()
-  })
 
-  it('a foreign key without cascade keeps a session from being purged', async () => {
-    const pool = poolAt(await server!.newDatabase())
-    const store = await openStore(pool)
-    await fill(store)
-    await pool.query(`create table mine (family bigint, no bigint, foreign key (family, no) references undertext.sessions);
+    it('with undertext in the filter, push drops its tables', async () => {
+      const url = await newUrl()
+      const pool = poolAt(url)
+      const store = await openStore(pool)
+      await fill(store)
+      const config = CONFIG_OF(url).replace('...KIT_FILTER', "schemaFilter: ['public', 'undertext']")
+      const folder = projectOf({
+        'drizzle.config.ts': config,
+        'schema.ts':
+          "import { pgTable, text } from 'drizzle-orm/pg-core'\nexport const mine = pgTable('mine', { a: text() })",
+      })
+      await pool.query('create table mine (a text)')
+      await push(folder)
+      expect((await pool.query("select to_regclass('undertext.messages') as found")).rows).toEqual([
+        { found: null },
+      ])
+      await pool.end()
+    })
+
+    it('a foreign key without cascade keeps a session from being purged', async () => {
+      const pool = poolAt(await server!.newDatabase())
+      const store = await openStore(pool)
+      await fill(store)
+      await pool.query(`create table mine (family bigint, no bigint, foreign key (family, no) references undertext.sessions);
       insert into mine select family, no from undertext.sessions`)
-    const error = await failureOf(() => store.sessions.purge('session-1'))
-    expectFailure(error, 'STORE_UNAVAILABLE')
-    expect(String(error)).toContain('rows of another program refer to these')
-    expect(await problemsOf(store)).toEqual([])
-    await pool.end()
-  })
-})
+      const error = await failureOf(() => store.sessions.purge('session-1'))
+      expectFailure(error, 'STORE_UNAVAILABLE')
+      expect(String(error)).toContain('rows of another program refer to these')
+      expect(await problemsOf(store)).toEqual([])
+      await pool.end()
+    })
+  },
+)
