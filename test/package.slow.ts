@@ -159,6 +159,7 @@ const request: PreparedRequest = await store.prepareRequest('s', { prompt: 'hi' 
 const answer: string = await store.withOverflowRecovery('s', async ({ messages }) => String(messages.length), {})
 // @ts-expect-error a misspelled option
 aiSdkSummarizer({ modle: 'x' })
+await store.append('s', messages, { also: (client: { readonly name: string }, [first]) => void [client.name, first?.position] })
 // @ts-expect-error a misspelled option
 await store.prepareRequest('s', { promt: 'hi' })
 // @ts-expect-error a misspelled option

@@ -203,12 +203,10 @@ export type Previewing = {
 
 /**
  * Writes rows of the application in the transaction of an append or a rewind. Receives the database's own client (a `Database` of
- * better-sqlite3, a client of `pg`, a PGlite, or a connection of the application's driver), for which it declares the type, and the
- * appended messages. On SQLite it must be synchronous; on PostgreSQL it may be called again.
+ * better-sqlite3, a client of `pg`, a PGlite, or a connection of the application's driver) and the appended messages. It declares the type
+ * of its client, so here the type is `never`. On SQLite it must be synchronous; on PostgreSQL it may be called again.
  */
-export type Also = {
-  run(client: unknown, appended: readonly AppendedMessage[]): unknown
-}['run']
+export type Also = (client: never, appended: readonly AppendedMessage[]) => unknown
 
 /** The point that a rewind starts from: the first message, a row by its id or position, or the end. */
 export type RewindPoint = 'start' | 'end' | { readonly beforeMessage: string | number }

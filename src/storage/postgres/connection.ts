@@ -283,7 +283,7 @@ export class PostgresSql implements Sql {
     const connection = await scope.connection!
     const loan: Loan = { of: this.#database, isOver: false }
     try {
-      await loans.run(loan, () => also(connection.client ?? connection, appended))
+      await loans.run(loan, () => also((connection.client ?? connection) as never, appended))
     } catch (error) {
       throw this.#thrown(scope, error)
     } finally {

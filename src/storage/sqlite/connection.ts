@@ -245,7 +245,7 @@ export class Connection implements Omit<Sql, 'erase' | 'clearFiles' | 'guardProb
     this.#isLent = true
     let result: unknown
     try {
-      result = also(this.database, appended)
+      result = also(this.database as never, appended)
     } catch (error) {
       throw new ThrownByAlso(error)
     } finally {
