@@ -68,5 +68,8 @@ function follow(file) {
     follow(join(dirname(file), path.replace(/\.[jt]s$/, '.d.ts')))
 }
 for (const { types } of entries) follow(join(outdir, relative('dist', types)))
+// The types of drizzle's tables are long, and a third of them is indentation.
+for (const file of [...needed].filter((name) => /[\\/]schema\.d\.ts$/.test(name)))
+  writeFileSync(file, readFileSync(file, 'utf8').replace(/^ +/gm, ''))
 for (const file of readdirSync(outdir, { recursive: true }))
   if (file.endsWith('.d.ts') && !needed.has(join(outdir, file))) rmSync(join(outdir, file))

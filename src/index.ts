@@ -229,6 +229,7 @@ export type {
   UsageRecord,
 } from './storage/records/records.ts'
 export type {
+  Also,
   AppendedMessage,
   AppendPreview,
   AuditEntry,

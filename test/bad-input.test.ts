@@ -356,6 +356,10 @@ table('messages', 'INVALID_INPUT', {
     s.append('s', [say('user', 'x')], { expectedPosition: Number.NaN }),
   'a position that is expected to be a fraction': (s) =>
     s.append('s', [say('user', 'x')], { expectedPosition: 0.5 }),
+  'rows of the application that are no function': (s) =>
+    s.append('s', [say('user', 'x')], { also: bad({ text: CANARY }) }),
+  'rows of the application beside an answer that are no function': (s) =>
+    s.recordResponse('s', { messages: [say('assistant', 'x')], also: bad(CANARY) }),
   'a part that is null': part(null),
   'a part that is a text': part(CANARY),
   'a part without a type': part({ text: CANARY }),
@@ -493,6 +497,8 @@ table('places and pages', 'INVALID_INPUT', {
   'a rewind from nowhere': (s) => s.rewind('s', bad({})),
   'a rewind from the middle': (s) => s.rewind('s', { from: bad('middle') }),
   'a rewind from an empty id': (s) => s.rewind('s', { from: { beforeMessage: '' } }),
+  'a rewind with rows of the application that are no function': (s) =>
+    s.rewind('s', { from: 'start', also: bad(7) }),
   'a rewind with a text': (s) => s.rewind('s', { from: 'start', append: bad(CANARY) }),
   'a rewind with a message of nobody': (s) =>
     s.rewind('s', { from: 'start', append: [bad({ role: CANARY, content: CANARY })] }),

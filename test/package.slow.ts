@@ -129,13 +129,13 @@ await sessionStore.listSessionSummaries('p').catch((error) => console.log(error.
 it('exports its tables for drizzle', async () => {
   await writeFile(
     join(project, 'tables.mjs'),
-    `import { messages } from 'undertext/schema'
+    `import { KIT_FILTER, messages } from 'undertext/schema'
 import * as postgres from 'undertext/schema/postgres'
 import { getTableName, getTableUniqueName } from 'drizzle-orm'
-console.log(getTableName(messages), getTableUniqueName(postgres.messages))`,
+console.log(getTableName(messages), getTableUniqueName(postgres.messages), KIT_FILTER.tablesFilter[0])`,
   )
   const { stdout } = await run(process.execPath, ['tables.mjs'], { cwd: project })
-  expect(stdout.trim()).toBe('undertext_messages undertext.messages')
+  expect(stdout.trim()).toBe('undertext_messages undertext.messages !undertext_*')
 })
 
 // The compiler is the same on any Node.
@@ -159,6 +159,7 @@ const request: PreparedRequest = await store.prepareRequest('s', { prompt: 'hi' 
 const answer: string = await store.withOverflowRecovery('s', async ({ messages }) => String(messages.length), {})
 // @ts-expect-error a misspelled option
 aiSdkSummarizer({ modle: 'x' })
+await store.append('s', messages, { also: (client: { readonly name: string }, [first]) => void [client.name, first?.position] })
 // @ts-expect-error a misspelled option
 await store.prepareRequest('s', { promt: 'hi' })
 // @ts-expect-error a misspelled option

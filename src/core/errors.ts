@@ -211,7 +211,7 @@ const SENTENCES: { readonly [C in ErrorCode]: (facts: Failures[C]) => string } =
   TOKENIZER_UNAVAILABLE: ({ tokenizer, detail }) =>
     `The tokenizer ${JSON.stringify(tokenizer)} can't be loaded: ${detail} It comes with the optional package gpt-tokenizer: npm install gpt-tokenizer`,
   IN_TRANSACTION: ({ verb }) =>
-    `${verb} was called inside an open transaction of the connection. Commit or roll back first: each method runs its own transaction.`,
+    `${verb} was called inside an open transaction of the connection. Commit or roll back first: each method runs its own transaction. The option also of append writes rows of yours in it.`,
   STORE_CLOSED: () => 'This store is closed. Open it again with openStore.',
   STORE_READONLY: ({ verb, detail = 'This store was opened read-only' }) =>
     `${detail}, so ${verb} can't write.`,

@@ -205,6 +205,13 @@ export type Previewing = {
   begin(session: SessionSettings): PreviewRun
 }
 
+/**
+ * Writes rows of the application in the transaction of an append or a rewind. Receives the database's own client (a `Database` of
+ * better-sqlite3, a client of `pg`, a PGlite, or a connection of the application's driver) and the appended messages. It declares the type
+ * of its client, so here the type is `never`. On SQLite it must be synchronous; on PostgreSQL it may be called again.
+ */
+export type Also = (client: never, appended: readonly AppendedMessage[]) => unknown
+
 /** The point that a rewind starts from: the first message, a row by its id or position, or the end. */
 export type RewindPoint = 'start' | 'end' | { readonly beforeMessage: string | number }
 
@@ -228,6 +235,8 @@ export type RewindRequest = {
   readonly params?: { readonly by: string; readonly why: string } | undefined
   /** The provider that its tokens are counted for. */
   readonly provider: string
+  /** Rows of the application, written in the same transaction. */
+  readonly also?: Also | undefined
 }
 
 /** The result of a rewind. */

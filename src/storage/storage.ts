@@ -24,6 +24,7 @@ import type {
 } from './requests.ts'
 import type { Searching } from './search.ts'
 import type {
+  Also,
   Appended,
   AppendedMessage,
   Authorship,
@@ -336,14 +337,15 @@ export interface Storage {
 
   /**
    * Appends messages, all or none; creates the session if necessary. With `previewing`, large tool outputs among them are shortened in the
-   * same transaction, which doesn't change the view epoch. Throws `POSITION_CONFLICT`, `IDEMPOTENCY_CONFLICT`, `MESSAGE_ID_TAKEN`,
-   * `ESTIMATOR_UNKNOWN`.
+   * same transaction, which doesn't change the view epoch. `also` is called at its end, if a message is new. Throws `POSITION_CONFLICT`,
+   * `IDEMPOTENCY_CONFLICT`, `MESSAGE_ID_TAKEN`, `ESTIMATOR_UNKNOWN`, and `ThrownByAlso`.
    */
   append(
     id: string,
     messages: readonly NewMessage[],
     expectedPosition: number | undefined,
     previewing?: Previewing,
+    also?: Also,
   ): Awaitable<Appended>
   /**
    * Hides the end of the view, from a row on, as one compaction of kind `manual`, and appends messages, in one transaction. Creates the

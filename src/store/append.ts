@@ -5,7 +5,8 @@ import { taken } from '../core/messages/check.ts'
 import { compactionBlock, lastBlockOf } from '../core/messages/compaction-block.ts'
 import { type NewMessage, type ProviderPart, partsOf } from '../core/messages/message.ts'
 import { checkMessages } from '../core/messages/message-check.ts'
-import type { Appended, AppendedMessage, AppendPreview, Previewing } from '../storage/storage.ts'
+import { unwrapped } from '../storage/also.ts'
+import type { Also, Appended, AppendedMessage, AppendPreview, Previewing } from '../storage/storage.ts'
 import {
   type ProviderCompactionResult,
   type ProviderRecord,
@@ -35,13 +36,14 @@ export async function appendMessages(
   messages: readonly NewMessage[],
   expectedPosition: number | undefined,
   previewing: Previewing,
+  also: Also | undefined,
 ): Promise<AppendResult> {
   const blockIndex = lastIndexWithBlock(messages)
   let written: Appended
   try {
-    written = await context.storage.append(sessionId, messages, expectedPosition, previewing)
+    written = await context.storage.append(sessionId, messages, expectedPosition, previewing, also)
   } catch (error) {
-    if (!(error instanceof RangeError)) throw error
+    if (!(error instanceof RangeError)) throw unwrapped(error)
     throw invalid('append: a message is too long for a JavaScript string')
   }
   const { messages: appended, preview } = written

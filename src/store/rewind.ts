@@ -6,7 +6,9 @@ import { check, newNameSchema, readable, taken } from '../core/messages/check.ts
 import { canonicalJson, type Json, jsonProblem } from '../core/messages/json.ts'
 import type { NewMessage, ViewMessage } from '../core/messages/message.ts'
 import { checkMessages } from '../core/messages/message-check.ts'
+import { unwrapped } from '../storage/also.ts'
 import type {
+  Also,
   AppendedMessage,
   Previewing,
   RewindPoint,
@@ -15,7 +17,13 @@ import type {
   Session,
 } from '../storage/storage.ts'
 import { recordAppended } from './append.ts'
-import { authorshipSchema, type Cause, causeSchema, messageSchema } from './config/store-options.ts'
+import {
+  alsoSchema,
+  authorshipSchema,
+  type Cause,
+  causeSchema,
+  messageSchema,
+} from './config/store-options.ts'
 import type { StoreContext } from './context.ts'
 import type { ReasoningChange } from './requests/reasoning.ts'
 import { withReasoningChange } from './requests.ts'
@@ -36,6 +44,7 @@ const rewindSchema = z.strictObject({
     .custom<Json>((value) => jsonProblem(value) === undefined, 'must be a JSON value')
     .optional(),
   params: causeSchema.optional(),
+  also: alsoSchema.optional(),
   ...authorshipSchema.shape,
 })
 
@@ -69,6 +78,8 @@ export type RewindOptions = {
   readonly reason?: string | undefined
   /** Which program rewinds, and why, as codes of that program, stored in the compaction's `params`. */
   readonly params?: Cause | undefined
+  /** Writes rows of the application in the same transaction, as for `append`. Not called if the operation was already done. */
+  readonly also?: Also | undefined
 }
 
 /** The result of a rewind. */
@@ -103,8 +114,17 @@ export async function rewind(
 ): Promise<RewindResult & ReasoningChange> {
   const { storage } = context
   const checked = check(rewindSchema, options, 'rewind')
-  const { operationId, operationBody, expectedPosition, keepCompactions, actor, reason, params, ...given } =
-    checked
+  const {
+    operationId,
+    operationBody,
+    expectedPosition,
+    keepCompactions,
+    actor,
+    reason,
+    params,
+    also,
+    ...given
+  } = checked
   const request = readable('rewind', () => taken(given)) as Request
   const body = operationBody ?? bodyOf(request, operationId, keepCompactions)
   const operation = operationId === undefined ? undefined : { id: operationId, digest: digestOf(body) }
@@ -119,6 +139,7 @@ export async function rewind(
       expectedPosition,
       operation,
       params,
+      also,
       compactionId: uuidv7(),
       run: { runId: uuidv7(), trigger: 'manual', actor, reason },
       provider: context.modelFor(session).key,
@@ -126,7 +147,7 @@ export async function rewind(
     try {
       return { done: await storage.rewind(sessionId, full, previewing), append: decision.append }
     } catch (error) {
-      if (!(error instanceof RangeError)) throw error
+      if (!(error instanceof RangeError)) throw unwrapped(error)
       throw invalid('rewind: a message is too long for a JavaScript string')
     }
   }

@@ -65,12 +65,12 @@ export class Services<S extends Storage = Storage> {
   append(id: string, messages: readonly NewMessage[], options: AppendOptions = {}): Promise<AppendResult> {
     const isBare = isEmptyObject(options) && options.expectedPosition === undefined
     const checked = isBare ? NO_OPTIONS : check(appendSchema, options, 'append')
-    const { expectedPosition, previewToolOutputs } = checked
+    const { expectedPosition, previewToolOutputs, also } = checked
     checkMessages(messages)
     const previewing =
       previewToolOutputs === undefined ? this.previewing : previewingFor(this.context, previewToolOutputs)
     this.searcher.index.offer()
-    return appendMessages(this.context, id, messages, expectedPosition, previewing)
+    return appendMessages(this.context, id, messages, expectedPosition, previewing, also)
   }
 
   async preview(id: string, config: PreviewOptions): Promise<CompactionPreview | null> {

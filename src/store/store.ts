@@ -103,8 +103,8 @@ const forgotten = new FinalizationRegistry<{ owned: Map<string, WeakRef<object>>
  * A store of conversations, returned by `openStore`.
  *
  * Methods that need an existing session throw `SESSION_NOT_FOUND` for an unknown one, unless their own description says otherwise. All
- * methods throw `INVALID_INPUT` for invalid arguments, `STORE_CLOSED`, `STORE_BUSY`, `STORE_CORRUPT`, `STORE_UNAVAILABLE`, and, for a
- * connection of the application, `IN_TRANSACTION`; methods that write also throw `STORE_READONLY` and `STORE_FULL`. If a method throws,
+ * methods throw `INVALID_INPUT` for invalid arguments, `STORE_CLOSED`, `STORE_BUSY`, `STORE_CORRUPT`, `STORE_UNAVAILABLE`, and, within
+ * `also` and for a connection of the application, `IN_TRANSACTION`; methods that write also throw `STORE_READONLY` and `STORE_FULL`. If a method throws,
  * nothing was written and the store remains usable. The exception: `compactSession` and `compactions.hide` read their result after the
  * commit; if only that read fails, the work is done.
  */
@@ -196,6 +196,9 @@ export class Store<S extends Storage = Storage> {
    *
    * If an answer contains a block with which its provider compacted the conversation, the block is recorded after the append (see
    * `compactions.recordProvider`). `providerCompaction` is the outcome; it is absent if the block couldn't be recorded.
+   *
+   * `also` writes rows of the application in the same transaction (docs/beside.md). If it throws, nothing is written, and its error is
+   * thrown.
    */
   async append(
     sessionId: string,

@@ -19,7 +19,7 @@ const { exports: ENTRIES } = JSON.parse(readFileSync(join(REPOSITORY, 'package.j
 }
 
 /** Code with the package's names resolved to the sources. */
-function resolved(code: string): string {
+export function resolved(code: string): string {
   return code.replaceAll(/from 'undertext(\/[a-z/-]+)?'/g, (_, entry = '') => {
     const built = ENTRIES[`.${entry}`]!.default
     return `from ${JSON.stringify(join(REPOSITORY, built.replace('dist', 'src').replace(/js$/, 'ts')))}`

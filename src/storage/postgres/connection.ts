@@ -1,13 +1,15 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
 import { createHash, randomBytes, randomUUID } from 'node:crypto'
 import { UndertextError } from '../../core/errors.ts'
+import { endedByAlso, ThrownByAlso } from '../also.ts'
 import type { Seen } from '../owners.ts'
 import { POSTGRES_QUERY } from '../sql/planning.ts'
 import type { AppendCall, GuardProblems, Numbered, Row, Sql } from '../sql/sql.ts'
 import { Done, drive, type Step, type Work } from '../sql/work.ts'
-import type { Estimators } from '../storage.ts'
+import type { Also, AppendedMessage, Estimators } from '../storage.ts'
 import { appendStatement, KEYS_OF_SESSION, type OnceStatement } from './append.ts'
 import { appendCall } from './citus.ts'
-import { type Failure, isTooLarge, NO_CONNECTION_FREE, readFailure, tooLarge } from './failure.ts'
+import { conflictIn, type Failure, isTooLarge, NO_CONNECTION_FREE, readFailure, tooLarge } from './failure.ts'
 import { guardProblems } from './guards.ts'
 import type { PostgresConnection, PostgresDriver, PostgresResult } from './port.ts'
 import { pause, retried } from './retry.ts'
@@ -313,6 +315,43 @@ export class PostgresSql implements Sql {
   /** Does nothing: removed rows stay in the server's files until it vacuums, and in its backups, which a client can't change. */
   clearFiles(): Step<boolean> {
     return new Done(false)
+  }
+
+  *lend(also: Also, appended: readonly AppendedMessage[]): Work<void> {
+    yield this.#lend(also, appended)
+  }
+
+  /**
+   * The first savepoint waits for the statements before it, so that the function doesn't run if one of them failed. Its release shows
+   * whether the function ended the transaction or ignored a failure. Deferred constraints are checked while the errors are the function's.
+   */
+  async #lend(also: Also, appended: readonly AppendedMessage[]): Promise<void> {
+    const scope = this.#current()
+    await this.#send(scope, 'savepoint undertext_also')
+    if (await this.#isStale(scope)) throw new Error('a session moved to another address')
+    const connection = await scope.connection!
+    const loan: Loan = { of: this.#database, isOver: false }
+    try {
+      await loans.run(loan, () => also((connection.client ?? connection) as never, appended))
+    } catch (error) {
+      throw this.#thrown(scope, error)
+    } finally {
+      loan.isOver = true
+    }
+    await this.#send(scope, 'release savepoint undertext_also').catch((error: unknown) => {
+      throw scope.isBroken ? error : new ThrownByAlso(endedByAlso())
+    })
+    await connection.query('set constraints all immediate', []).catch((error: unknown) => {
+      throw this.#thrown(scope, error)
+    })
+  }
+
+  /** Wraps an error of a function of the application. If it is a conflict of transactions, the transaction is repeated. */
+  #thrown(scope: Scope, error: unknown): ThrownByAlso {
+    const conflict = conflictIn(error)
+    const where = { ...this.#database.options, verb: scope.verb }
+    if (conflict !== undefined) scope.failure ??= readFailure(conflict, where)
+    return new ThrownByAlso(error)
   }
 
   *unguarded<T>(_what: string, work: () => Work<T>): Work<T> {
@@ -661,7 +700,9 @@ export class PostgresSql implements Sql {
 
   #check(kind: Scope['kind'], verb: string): void {
     if (this.#database.closed) throw new UndertextError('STORE_CLOSED', {})
-    if (this.#scope !== undefined && this.#scope.kind !== 'outside')
+    const loan = loans.getStore()
+    const isLent = loan?.of === this.#database && !loan.isOver
+    if (isLent || (this.#scope !== undefined && this.#scope.kind !== 'outside'))
       throw new UndertextError('IN_TRANSACTION', { verb })
     if (kind === 'write' && this.#database.options.readonly)
       throw new UndertextError('STORE_READONLY', { verb })
@@ -676,6 +717,10 @@ export class PostgresSql implements Sql {
     return performance.now() + this.#database.options.busyTimeoutMs
   }
 }
+
+/** A connection that is lent to a function of the application. A verb within it would wait for a lock of its own transaction. */
+type Loan = { readonly of: PostgresDatabase; isOver: boolean }
+const loans = new AsyncLocalStorage<Loan>()
 
 const COUNTED = ['undertext_compactions', 'undertext_audit', 'undertext_jobs'] as const
 

@@ -76,7 +76,7 @@ export function fromPglite(instance: Pglite): PostgresDriver {
       let release = (): void => {}
       turns.set(instance, new Promise((resolve) => (release = resolve)))
       await ahead
-      return { query: (text, values) => queryPglite(instance, text, values), release }
+      return { client: instance, query: (text, values) => queryPglite(instance, text, values), release }
     },
     end: async () => {},
   }
@@ -137,6 +137,10 @@ class PoolConnection implements PostgresConnection {
 
   constructor(client: PoolClient) {
     this.#client = client
+  }
+
+  get client(): PoolClient {
+    return this.#client
   }
 
   get isStale(): boolean {

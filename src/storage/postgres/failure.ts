@@ -46,6 +46,16 @@ export function readFailure(error: unknown, where: Where): Failure {
 /** A worker of Citus names a constraint only in its message, with the number of the shard at the end. */
 const SHARD_CONSTRAINT = /\b(\w+_(?:pkey\d*|id|open))_\d+\b/
 
+/** Returns the serialization failure or the deadlock that an error of the application is or has as its cause, if any. */
+export function conflictIn(error: unknown): unknown {
+  const seen = new Set<unknown>()
+  for (let one = error; one instanceof Error && !seen.has(one); one = one.cause) {
+    if (/^(?:40001|40P01)$/.test(factsOf(one).code ?? '')) return one
+    seen.add(one)
+  }
+  return undefined
+}
+
 /**
  * Returns whether a prepared statement no longer matches its tables, because another process changed their types. On a new connection it is
  * prepared again.
@@ -154,6 +164,10 @@ const DETAILS: readonly (readonly [RegExp, (code: string) => string, Advice?])[]
     /^UT002$/,
     (code) => `a fork of another owner needs these messages (${code}), and nothing was written.`,
     'KEEP_FORKS',
+  ],
+  [
+    /^23503$/,
+    (code) => `rows of another program refer to these (${code}), and nothing was written. Delete them first.`,
   ],
   [
     /^42501$/,

@@ -13,6 +13,8 @@ export interface PostgresDriver {
 
 /** A connection that was taken from the pool. */
 export interface PostgresConnection {
+  /** The client behind the connection, which the option `also` of `append` receives. Default: the connection. */
+  readonly client?: unknown
   /**
    * Runs one statement with values for `$1`, `$2` …: numbers, texts, bytes and null. A named statement is prepared once per connection.
    * Calls run in the order in which they are made; a driver may send a statement before the previous one is answered. Errors have the

@@ -1,4 +1,4 @@
-import { sql } from 'drizzle-orm'
+import { relations, sql } from 'drizzle-orm'
 import {
   bigint,
   customType,
@@ -11,6 +11,7 @@ import {
   text,
   uniqueIndex,
 } from 'drizzle-orm/pg-core'
+import { ROLES, ROW_KINDS } from '../../core/messages/message.ts'
 
 /*
  * The tables in PostgreSQL. They are the tables of SQLite (sqlite/schema.ts explains the columns) without their prefix, in their own
@@ -23,6 +24,22 @@ import {
 
 /** Not exported, so that drizzle-kit doesn't create it; `migrate` creates the schema if it doesn't exist. */
 const undertext = pgSchema('undertext')
+
+/**
+ * The filter for the drizzle config of an application that shares the database. `drizzle-kit push` drops tables of the listed schemas, so
+ * list all schemas of the application, and never that of undertext.
+ */
+export const KIT_FILTER = { schemaFilter: ['public'] }
+
+/** A word that is stored as its index in a list. */
+const codeOf = <W extends string>(words: readonly W[]) =>
+  customType<{ data: W; driverData: number }>({
+    dataType: () => 'smallint',
+    fromDriver: (code) => words[code]!,
+    toDriver: (word) => words.indexOf(word),
+  })
+const kindCode = codeOf(ROW_KINDS)
+const roleCode = codeOf(ROLES)
 
 /** A 64-bit integer; all stored integers are below 2^53. */
 const long = (name = '') => bigint(name, { mode: 'number' })
@@ -125,8 +142,11 @@ export const messages = undertext.table(
     anchor: long().notNull(),
     ordinal: long().notNull().default(0),
     position: long(),
-    kind: smallint().notNull().default(0),
-    role: smallint().notNull(),
+    kind: kindCode()
+      .notNull()
+      // drizzle-kit writes the default as it is in the database.
+      .default(0 as never),
+    role: roleCode().notNull(),
     flags: integer().notNull().default(0),
     id: text(),
     sizeText: long('size_text').notNull(),
@@ -549,3 +569,115 @@ export const meta = undertext.table('meta', {
   key: text().primaryKey(),
   value: text().notNull(),
 })
+
+/* The relations of SQLite (sqlite/schema.ts); keys begin with the family. */
+
+export const sessionsRelations = relations(sessions, ({ one, many }) => ({
+  rows: many(messages),
+  compactions: many(compactions),
+  audit: many(audit),
+  requests: many(requests),
+  notes: many(notes),
+  jobs: many(jobs),
+  usage: many(usage),
+  origin: one(sessions, {
+    fields: [sessions.family, sessions.forkedFrom],
+    references: [sessions.family, sessions.no],
+    relationName: 'fork',
+  }),
+  forks: many(sessions, { relationName: 'fork' }),
+}))
+
+export const messagesRelations = relations(messages, ({ one, many }) => ({
+  ofSession: one(sessions, {
+    fields: [messages.family, messages.session],
+    references: [sessions.family, sessions.no],
+  }),
+  /** The row's own content; null if it is a fork's copy, whose content is `sourceContent`. */
+  content: one(contents, {
+    fields: [messages.family, messages.key],
+    references: [contents.family, contents.key],
+  }),
+  sourceContent: one(contents, {
+    fields: [messages.family, messages.source],
+    references: [contents.family, contents.key],
+  }),
+  replacements: many(replacements),
+  insertion: one(compactions, {
+    fields: [messages.family, messages.insertedBy],
+    references: [compactions.family, compactions.no],
+    relationName: 'insertion',
+  }),
+  condensation: one(compactions, {
+    fields: [messages.family, messages.condenseParent],
+    references: [compactions.family, compactions.no],
+    relationName: 'condensation',
+  }),
+  truncation: one(compactions, {
+    fields: [messages.family, messages.truncationParent],
+    references: [compactions.family, compactions.no],
+    relationName: 'truncation',
+  }),
+}))
+
+export const compactionsRelations = relations(compactions, ({ one, many }) => ({
+  ofSession: one(sessions, {
+    fields: [compactions.family, compactions.session],
+    references: [sessions.family, sessions.no],
+  }),
+  replacements: many(replacements),
+  inserted: many(messages, { relationName: 'insertion' }),
+  condensed: many(messages, { relationName: 'condensation' }),
+  truncated: many(messages, { relationName: 'truncation' }),
+}))
+
+export const replacementsRelations = relations(replacements, ({ one }) => ({
+  ofCompaction: one(compactions, {
+    fields: [replacements.family, replacements.compaction],
+    references: [compactions.family, compactions.no],
+  }),
+  ofMessage: one(messages, {
+    fields: [replacements.family, replacements.message],
+    references: [messages.family, messages.key],
+  }),
+}))
+
+export const auditRelations = relations(audit, ({ one }) => ({
+  ofSession: one(sessions, {
+    fields: [audit.family, audit.session],
+    references: [sessions.family, sessions.no],
+  }),
+  ofCompaction: one(compactions, {
+    fields: [audit.family, audit.compaction],
+    references: [compactions.family, compactions.no],
+  }),
+}))
+
+export const requestsRelations = relations(requests, ({ one }) => ({
+  ofSession: one(sessions, {
+    fields: [requests.family, requests.session],
+    references: [sessions.family, sessions.no],
+  }),
+}))
+
+export const notesRelations = relations(notes, ({ one }) => ({
+  /** Null for an owner's note. */
+  ofSession: one(sessions, {
+    fields: [notes.family, notes.session],
+    references: [sessions.family, sessions.no],
+  }),
+}))
+
+export const jobsRelations = relations(jobs, ({ one }) => ({
+  ofSession: one(sessions, {
+    fields: [jobs.family, jobs.session],
+    references: [sessions.family, sessions.no],
+  }),
+}))
+
+export const usageRelations = relations(usage, ({ one }) => ({
+  ofSession: one(sessions, {
+    fields: [usage.family, usage.session],
+    references: [sessions.family, sessions.no],
+  }),
+}))

@@ -11,6 +11,7 @@ import { indexMessage, type MessageIndex } from '../../core/model/message-parts.
 import type { Estimator } from '../../core/tokens/estimators/estimator-schema.ts'
 import { type Sizes, SizesSum } from '../../core/tokens/measure.ts'
 import type {
+  Also,
   Appended,
   AppendedMessage,
   Estimators,
@@ -76,12 +77,36 @@ export function* append(
   messages: readonly NewMessage[],
   expectedPosition: number | undefined,
   previewing?: Previewing,
+  also?: Also,
 ): Work<Appended> {
   const request = { sessionId, messages, previewing }
   const batch = prepareBatch(sql, request)
-  const appended = yield* appendAtOnce(sql, sessionId, batch, expectedPosition)
+  const appended =
+    also === undefined ? yield* appendAtOnce(sql, sessionId, batch, expectedPosition) : undefined
   if (appended !== undefined) return appended
-  return yield* writeMessages(sql, 'append', request, (write) => write(expectedPosition), batch)
+  const work = withAlso(sql, (write) => write(expectedPosition), also)
+  return yield* writeMessages(sql, 'append', request, work, batch)
+}
+
+/** Writes the messages within the caller's transaction. */
+export type Write = (expectedPosition: number | undefined) => Work<Appended>
+
+/**
+ * Adds a function of the application to the end of some work. If everything was already stored, so are the rows that the function wrote
+ * then, and it isn't called.
+ */
+export function withAlso<T extends Appended & { readonly rowsHidden?: number }>(
+  sql: Sql,
+  work: (write: Write) => Work<T>,
+  also: Also | undefined,
+): (write: Write) => Work<T> {
+  if (also === undefined) return work
+  return function* (write) {
+    const done = yield* work(write)
+    const { messages, rowsHidden = 0 } = done
+    if (rowsHidden > 0 || messages.some(({ existing }) => !existing)) yield* sql.lend(also, messages)
+    return done
+  }
 }
 
 /** The maximum number of messages in one statement. */
@@ -147,7 +172,7 @@ export function* writeMessages<T>(
   sql: Sql,
   verb: string,
   request: AppendRequest,
-  work: (write: (expectedPosition: number | undefined) => Work<Appended>) => Work<T>,
+  work: (write: Write) => Work<T>,
   prepared?: Batch,
 ): Work<T> {
   for (let first = prepared; ; first = undefined) {

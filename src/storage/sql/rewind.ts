@@ -12,7 +12,7 @@ import type { View } from '../../core/model/view.ts'
 import type { ViewRow } from '../../core/model/view-row.ts'
 import { NO_SIZES, type Sizes, tokensOf } from '../../core/tokens/measure.ts'
 import type { Previewing, RewindOperation, RewindRequest, Rewound } from '../storage.ts'
-import { writeMessages } from './append.ts'
+import { type Write, withAlso, writeMessages } from './append.ts'
 import { SAVED_OF_R, savedSizes } from './columns.ts'
 import { commitStep } from './commit.ts'
 import { stale } from './compaction-row.ts'
@@ -44,10 +44,10 @@ export function* rewind(
   request: RewindRequest,
   previewing?: Previewing,
 ): Work<Rewound> {
-  const { append: messages, operation } = request
+  const { append: messages, operation, also } = request
   const isAppending = messages.length > 0
   const writing = { sessionId, messages, previewing }
-  return yield* writeMessages(sql, 'rewind', writing, function* (write): Work<Rewound> {
+  const work = function* (write: Write): Work<Rewound> {
     const session = yield* readSession(sql, sessionId)
     const known = operation && session && (yield* knownOperation(sql, session, operation))
     if (known !== undefined) return known
@@ -70,7 +70,8 @@ export function* rewind(
     }
     const compaction = hidden.no === undefined ? {} : { compactionId: request.compactionId }
     return { ...appended, ...compaction, rowsHidden: hidden.rows, existing: false }
-  })
+  }
+  return yield* writeMessages(sql, 'rewind', writing, withAlso(sql, work, also))
 }
 
 function matchesSession({ madeFor }: RewindRequest, session: StoredSession | undefined): boolean {

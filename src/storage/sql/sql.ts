@@ -1,7 +1,7 @@
 import type { Place, Places } from '../../core/search/places.ts'
 import type { Sizes } from '../../core/tokens/measure.ts'
 import type { Seen } from '../owners.ts'
-import type { Estimators } from '../storage.ts'
+import type { Also, AppendedMessage, Estimators } from '../storage.ts'
 import type { Step, Work } from './work.ts'
 
 /*
@@ -145,6 +145,11 @@ export interface Sql {
    * not rewrite the files each time.
    */
   clearFiles(how?: 'often'): Step<boolean>
+  /**
+   * Lends the client of a write transaction to a function of the application, and waits for it. Throws `ThrownByAlso`. A verb that the
+   * function calls throws `IN_TRANSACTION`.
+   */
+  lend(also: Also, appended: readonly AppendedMessage[]): Step<void>
   /** Disables the guards against deletions for some work within a transaction. `what` describes, for people, what is removed. */
   unguarded<T>(what: string, work: () => Work<T>): Step<T>
   guardProblems(): Step<GuardProblems>

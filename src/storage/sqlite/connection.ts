@@ -1,11 +1,12 @@
 import { statSync } from 'node:fs'
 import { resolve } from 'node:path'
-import { isUndertextError, UndertextError } from '../../core/errors.ts'
+import { invalid, isUndertextError, UndertextError } from '../../core/errors.ts'
+import { endedByAlso, ThrownByAlso } from '../also.ts'
 import type { Seen } from '../owners.ts'
 import { PLANNING_QUERY } from '../sql/planning.ts'
 import type { Row, Sql } from '../sql/sql.ts'
 import { complete, Done, type Work } from '../sql/work.ts'
-import type { Estimators } from '../storage.ts'
+import type { Also, AppendedMessage, Estimators } from '../storage.ts'
 import type { Database, Statement } from './driver.ts'
 import { MIGRATIONS } from './migrations.ts'
 import { words } from './words.ts'
@@ -50,6 +51,7 @@ export class Connection implements Omit<Sql, 'erase' | 'clearFiles' | 'guardProb
   readonly #statements = new Map<string, Statement>()
   #closed = false
   #isStuck = false
+  #isLent = false
   /** Removed data that may still be in the files, see residue.ts. */
   readonly residue: { retry: (() => void) | undefined; endedAt: number; tookMs: number } = {
     retry: undefined,
@@ -244,6 +246,33 @@ export class Connection implements Omit<Sql, 'erase' | 'clearFiles' | 'guardProb
     }
   }
 
+  /** The savepoint shows whether the function ended the transaction. */
+  lend(also: Also, appended: readonly AppendedMessage[]): Done<void> {
+    if (Object.prototype.toString.call(also) === '[object AsyncFunction]')
+      throw new ThrownByAlso(invalid(MUST_BE_SYNCHRONOUS))
+    this.run('savepoint undertext_also')
+    this.#isLent = true
+    let result: unknown
+    try {
+      result = also(this.database as never, appended)
+    } catch (error) {
+      throw new ThrownByAlso(error)
+    } finally {
+      this.#isLent = false
+    }
+    if (isThenable(result)) {
+      // Not for other thenables, because drizzle's run their query when they are awaited.
+      if (result instanceof Promise) result.catch(() => {})
+      throw new ThrownByAlso(invalid(MUST_BE_SYNCHRONOUS))
+    }
+    try {
+      this.run('release undertext_also')
+    } catch (error) {
+      throw sqliteCode(error) === 'SQLITE_ERROR' ? new ThrownByAlso(endedByAlso()) : error
+    }
+    return NOTHING
+  }
+
   unguarded<T>(what: string, work: () => Work<T>): Done<T> {
     this.run("insert into undertext_meta (key, value) values ('purging', ?)", what)
     const result = complete(work())
@@ -277,7 +306,7 @@ export class Connection implements Omit<Sql, 'erase' | 'clearFiles' | 'guardProb
     // No one else closes an own connection or begins a transaction on it, so the driver needn't be asked.
     if (this.#closed || (!this.#owned && !this.database.open)) throw new UndertextError('STORE_CLOSED', {})
     if (this.#owned && this.#isStuck) this.#rollBack()
-    if ((!this.#owned || this.#isStuck) && this.database.inTransaction)
+    if ((!this.#owned || this.#isStuck || this.#isLent) && this.database.inTransaction)
       throw new UndertextError('IN_TRANSACTION', { verb })
   }
 
@@ -359,6 +388,13 @@ export class Connection implements Omit<Sql, 'erase' | 'clearFiles' | 'guardProb
   }
 }
 
+const MUST_BE_SYNCHRONOUS =
+  'also: must write synchronously on SQLite: without async, and with .run() at the end of a query of drizzle'
+
+function isThenable(value: unknown): boolean {
+  return typeof (value as { then?: unknown } | null | undefined)?.then === 'function'
+}
+
 const FRAGMENTS: { readonly [name: string]: (a?: string, b?: string) => string } = {
   index: (name) => `indexed by ${name}`,
   list: (value) => `json_each(${value})`,
@@ -433,6 +469,11 @@ export function translateFailure(error: unknown, where: Where): unknown {
     return new UndertextError('STORE_READONLY', { verb, detail: `${UNWRITABLE} (${code})` }, cause)
   if (/^SQLITE_(IOERR|CANTOPEN|PERM|AUTH|NOMEM|NOLFS|INTERRUPT)/.test(code)) {
     const detail = `the file cannot be read or written (${code}).`
+    return new UndertextError('STORE_UNAVAILABLE', { location, detail }, cause)
+  }
+  // Undertext's tables have no foreign keys.
+  if (code === 'SQLITE_CONSTRAINT_FOREIGNKEY') {
+    const detail = `rows of another program refer to these (${code}), and nothing was written. Delete them first.`
     return new UndertextError('STORE_UNAVAILABLE', { location, detail }, cause)
   }
   if (isMistake(code, (error as Error).message))

@@ -1,6 +1,7 @@
-import { sql } from 'drizzle-orm'
+import { relations, sql } from 'drizzle-orm'
 import {
   blob,
+  customType,
   index,
   integer,
   primaryKey,
@@ -9,12 +10,29 @@ import {
   text,
   uniqueIndex,
 } from 'drizzle-orm/sqlite-core'
+import { ROLES, ROW_KINDS } from '../../core/messages/message.ts'
 
 /*
  * The tables. References to sessions and compactions are integers (`no`), not the caller's ids. Rows of messages are narrow and have no
  * content, so that planning, tagging and counting never read it, and a tag never rewrites a long text. The figures behind these choices are
  * in docs/internals/decisions.md.
  */
+
+/**
+ * The filter for the drizzle config of an application that has its own tables in the same file. Without it, `drizzle-kit push` drops the
+ * tables of undertext.
+ */
+export const KIT_FILTER = { tablesFilter: ['!undertext_*'] }
+
+/** A word that is stored as its index in a list. */
+const codeOf = <W extends string>(words: readonly W[]) =>
+  customType<{ data: W; driverData: number }>({
+    dataType: () => 'integer',
+    fromDriver: (code) => words[code]!,
+    toDriver: (word) => words.indexOf(word),
+  })
+const kindCode = codeOf(ROW_KINDS)
+const roleCode = codeOf(ROLES)
 
 /** Conversations, with counters and lease. The counters are updated in the transaction of every change. */
 export const sessions = sqliteTable(
@@ -95,10 +113,13 @@ export const messages = sqliteTable(
     ordinal: integer().notNull().default(0),
     /** The position in the log; null for inserted rows. */
     position: integer(),
-    /** Index into ROW_KINDS. */
-    kind: integer().notNull().default(0),
-    /** Index into ROLES. */
-    role: integer().notNull(),
+    /** In the database, the index into ROW_KINDS. */
+    kind: kindCode()
+      .notNull()
+      // drizzle-kit writes the default as it is in the database.
+      .default(0 as never),
+    /** In the database, the index into ROLES. */
+    role: roleCode().notNull(),
     /** Bits, see row-codec.ts. */
     flags: integer().notNull().default(0),
     /** The caller's id. Generated ids consist of incarnation and place, and aren't stored. */
@@ -526,3 +547,82 @@ export const meta = sqliteTable('undertext_meta', {
   key: text().primaryKey(),
   value: text().notNull(),
 })
+
+/*
+ * Relations, for drizzle's relational queries. There are no foreign keys: the store keeps rows together itself, and an application may add
+ * none. A relation can't have the name of a column, so the session of a row is `ofSession`, and the messages of a session are `rows`.
+ */
+
+export const sessionsRelations = relations(sessions, ({ one, many }) => ({
+  rows: many(messages),
+  compactions: many(compactions),
+  audit: many(audit),
+  requests: many(requests),
+  notes: many(notes),
+  jobs: many(jobs),
+  usage: many(usage),
+  origin: one(sessions, {
+    fields: [sessions.forkedFrom],
+    references: [sessions.no],
+    relationName: 'fork',
+  }),
+  forks: many(sessions, { relationName: 'fork' }),
+}))
+
+export const messagesRelations = relations(messages, ({ one, many }) => ({
+  ofSession: one(sessions, { fields: [messages.session], references: [sessions.no] }),
+  /** The row's own content; null if it is a fork's copy, whose content is `sourceContent`. */
+  content: one(contents, { fields: [messages.key], references: [contents.key] }),
+  sourceContent: one(contents, { fields: [messages.source], references: [contents.key] }),
+  replacements: many(replacements),
+  insertion: one(compactions, {
+    fields: [messages.insertedBy],
+    references: [compactions.no],
+    relationName: 'insertion',
+  }),
+  condensation: one(compactions, {
+    fields: [messages.condenseParent],
+    references: [compactions.no],
+    relationName: 'condensation',
+  }),
+  truncation: one(compactions, {
+    fields: [messages.truncationParent],
+    references: [compactions.no],
+    relationName: 'truncation',
+  }),
+}))
+
+export const compactionsRelations = relations(compactions, ({ one, many }) => ({
+  ofSession: one(sessions, { fields: [compactions.session], references: [sessions.no] }),
+  replacements: many(replacements),
+  inserted: many(messages, { relationName: 'insertion' }),
+  condensed: many(messages, { relationName: 'condensation' }),
+  truncated: many(messages, { relationName: 'truncation' }),
+}))
+
+export const replacementsRelations = relations(replacements, ({ one }) => ({
+  ofCompaction: one(compactions, { fields: [replacements.compaction], references: [compactions.no] }),
+  ofMessage: one(messages, { fields: [replacements.message], references: [messages.key] }),
+}))
+
+export const auditRelations = relations(audit, ({ one }) => ({
+  ofSession: one(sessions, { fields: [audit.session], references: [sessions.no] }),
+  ofCompaction: one(compactions, { fields: [audit.compaction], references: [compactions.no] }),
+}))
+
+export const requestsRelations = relations(requests, ({ one }) => ({
+  ofSession: one(sessions, { fields: [requests.session], references: [sessions.no] }),
+}))
+
+export const notesRelations = relations(notes, ({ one }) => ({
+  /** Null for an owner's note. */
+  ofSession: one(sessions, { fields: [notes.session], references: [sessions.no] }),
+}))
+
+export const jobsRelations = relations(jobs, ({ one }) => ({
+  ofSession: one(sessions, { fields: [jobs.session], references: [sessions.no] }),
+}))
+
+export const usageRelations = relations(usage, ({ one }) => ({
+  ofSession: one(sessions, { fields: [usage.session], references: [sessions.no] }),
+}))

@@ -32,7 +32,7 @@ export class SqliteSql extends Connection implements Sql {
 const STATEMENTS = ['get', 'all', 'run', 'change', 'insert'] as const
 const OTHERS = [
   ...(['enter', 'enterAlone', 'enterOwner', 'admit', 'isTaken', 'clockOffset', 'rename', 'leave'] as const),
-  ...(['keyOf', 'nextNo', 'read', 'write', 'outside', 'erase', 'clearFiles', 'unguarded'] as const),
+  ...(['keyOf', 'nextNo', 'read', 'write', 'outside', 'erase', 'clearFiles', 'unguarded', 'lend'] as const),
   ...(['guardProblems', 'takenColumn'] as const),
 ]
 

@@ -15,6 +15,7 @@ import type { Moment } from '../../core/model/moment.ts'
 import { overflowRulesSchema } from '../../core/overflow/read-overflow.ts'
 import { SUMMARY_PRESETS } from '../../core/rendering/summary-heading.ts'
 import { type NeurolinkRequest, requestSchema } from '../../core/tokens/budget.ts'
+import type { Also } from '../../storage/storage.ts'
 import { sessionConfig } from './read-settings.ts'
 import { type callSchema, renderingShape, settingsSchema } from './settings.ts'
 import type { SwitchSpellings } from './spellings.ts'
@@ -60,10 +61,16 @@ export type ForOwnerOptions = z.input<typeof forOwnerSchema>
 export const timeSchema = z
   .union([z.int(), z.date()], 'must be milliseconds since 1970, or a Date')
   .transform(Number)
+export const alsoSchema = z.custom<Also>((value) => typeof value === 'function', 'must be a function')
 export const appendSchema = z.strictObject({
   expectedPosition: z.int().nonnegative().optional(),
   /** Whether the view shows large tool outputs shortened. Default: the setting. */
   previewToolOutputs: z.boolean().optional(),
+  /**
+   * Writes rows of the application in the same transaction: `(client, appended) => …`, with the database's own client (docs/beside.md).
+   * If it throws, nothing is written. Not called if all messages were already stored.
+   */
+  also: alsoSchema.optional(),
 })
 export const authorshipSchema = z.strictObject({
   actor: nameSchema.optional(),

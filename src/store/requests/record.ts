@@ -20,6 +20,7 @@ import type { AppendedMessage, BilledTokens, NewRequest } from '../../storage/st
 import type { ProviderCompactionResult } from '../compaction/direct-compactions.ts'
 import type { ContextStats } from '../compaction/stats.ts'
 import {
+  alsoSchema,
   type CheckedStats,
   type CheckedUsage,
   type UsageInput,
@@ -94,6 +95,8 @@ const recordSchema = z.strictObject({
   auto: z.boolean().optional(),
   /** The position that the caller believes is the last, before prompt and answer are appended. */
   expectedPosition: z.int().nonnegative().optional(),
+  /** Writes rows of the application in the transaction that appends prompt and answer, as for `append`. */
+  also: alsoSchema.optional(),
 })
 
 /** The argument of `recordResponse`. */
@@ -187,7 +190,7 @@ export async function recordResponse(
 ): Promise<RecordedResponse> {
   const { context } = services
   const checked = check(recordSchema, response, 'recordResponse')
-  const { request, stopReason, expectedPosition } = checked
+  const { request, stopReason, expectedPosition, also } = checked
   if (request !== undefined && request.sessionId !== sessionId)
     throw invalid('recordResponse: the request belongs to another session')
   const reading = checked.usage == null ? undefined : figuresOf(checked)
@@ -196,7 +199,7 @@ export async function recordResponse(
   const prompt = readable('prompt', () => promptMessages(checked.prompt ?? request?.prompt))
   const messages = readable('messages', () => prompt.concat(withStopReason(checked.messages, stopReason)))
   const appended = await services.append(sessionId, messages, {
-    ...(expectedPosition !== undefined && { expectedPosition }),
+    ...defined({ expectedPosition, also }),
   })
   const viewEpoch = await noteModel(context, sessionId, checked)
   const usage = await reading

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import BetterSqlite3 from 'better-sqlite3'
-import { getTableName, isTable } from 'drizzle-orm'
+import { getTableName, isTable, type Table } from 'drizzle-orm'
 import { type PgTable, getTableConfig as postgresTable } from 'drizzle-orm/pg-core'
 import { SQLiteTable, getTableConfig as sqliteTable } from 'drizzle-orm/sqlite-core'
 import fc from 'fast-check'
@@ -31,22 +31,22 @@ const ACROSS = [
 
 type Column = { readonly type: string; readonly notNull: boolean; readonly default: unknown }
 
+const tablesOf = (schema: object): Table[] => Object.values(schema).filter((value) => isTable(value))
+
 /** The columns of each table, by name; types as SQLite knows them. */
 function columnsOf(schema: Record<string, unknown>): Record<string, Record<string, Column>> {
   const config = (table: unknown) =>
     table instanceof SQLiteTable ? sqliteTable(table) : postgresTable(table as PgTable)
   return Object.fromEntries(
-    Object.values(schema)
-      .filter((value) => isTable(value))
-      .map((table) => [
-        getTableName(table).replace('undertext_', ''),
-        Object.fromEntries(
-          config(table).columns.map((column) => [
-            column.name,
-            { type: IN_SQLITE[column.getSQLType()]!, notNull: column.notNull, default: column.default },
-          ]),
-        ),
-      ]),
+    tablesOf(schema).map((table) => [
+      getTableName(table).replace('undertext_', ''),
+      Object.fromEntries(
+        config(table).columns.map((column) => [
+          column.name,
+          { type: IN_SQLITE[column.getSQLType()]!, notNull: column.notNull, default: column.default },
+        ]),
+      ),
+    ]),
   )
 }
 
@@ -88,8 +88,8 @@ describe('the columns', () => {
 
   it('hold JSON as text, and times, sizes and numbers in 64 bits', () => {
     const ofType = (type: string): string[] =>
-      Object.values(postgres).flatMap((table) =>
-        postgresTable(table)
+      tablesOf(postgres).flatMap((table) =>
+        postgresTable(table as PgTable)
           .columns.filter((column) => column.getSQLType() === type)
           .map((column) => `${getTableName(table)}.${column.name}`),
       )
