@@ -31,6 +31,8 @@ GRANT INSERT, UPDATE, DELETE ON undertext.names, undertext.sessions, undertext.m
 -- 2. For sessions.purge, for notes that are removed permanently, and for discarded imports. The triggers prevent all other deletions.
 GRANT DELETE ON undertext.messages, undertext.contents, undertext.compactions, undertext.replacements, undertext.audit,
   undertext.blobs, undertext.notes, undertext.requests TO undertext_app;
+-- An erasure of an owner keeps the key of its marks.
+GRANT INSERT ON undertext.meta TO undertext_app;
 -- A purge that keeps forks gives them what they need of the purged session.
 GRANT UPDATE (source) ON undertext.messages TO undertext_app;
 GRANT UPDATE (copied_from) ON undertext.compactions TO undertext_app;

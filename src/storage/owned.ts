@@ -31,6 +31,8 @@ export type Erasure = Pick<OwnedCounts, 'notes' | 'auditEntries'> & { readonly f
 /** The owner of a storage that was returned by `seenBy`. */
 export interface Owned {
   count(): Awaitable<OwnedCounts>
+  /** Returns the key of the marks, which is stored at the first call. */
+  key(fresh: string): Awaitable<string>
   /** Removes the notes of the owner, replaces the owner's name as an actor, and writes the receipt. The sessions are purged before. */
   erase(receipt: Receipt): Awaitable<Erasure>
 }

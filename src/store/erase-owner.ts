@@ -66,12 +66,7 @@ async function next(storage: Storage): Promise<readonly { readonly id: string }[
   return listed.length > 0 ? listed : storage.listSessions({ archived: true, limit: PAGE })
 }
 
-/** The key of the hashes, which stays in the store: without it, nobody can find out whether a mark is that of a name. */
-const KEY = 'owner-key'
-
 async function markOf(storage: Storage, owner: string): Promise<string> {
-  const kept = await storage.histories.mark(KEY)
-  const key = kept ?? randomBytes(32).toString('base64url')
-  if (kept === undefined) await storage.histories.writeMark(KEY, key)
+  const key = await storage.owned.key(randomBytes(32).toString('base64url'))
   return createHmac('sha256', key).update(owner).digest('base64url').slice(0, 22)
 }

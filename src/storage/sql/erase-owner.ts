@@ -30,6 +30,19 @@ export const countOwned = outside('privacy.eraseOwner', function* (sql: Sql): Wo
   }
 })
 
+/** Without this key, which stays in the store, nobody can find out whether a mark is that of a name. */
+export function* keepKey(sql: Sql, fresh: string): Work<string> {
+  return yield* sql.write('privacy.eraseOwner', function* () {
+    // Not an upsert: on PostgreSQL, the role of an application may insert only.
+    yield* sql.change(
+      "insert into undertext_meta (key, value) values ('owner-key', ?) on conflict (key) do nothing",
+      fresh,
+    )
+    const row = yield* sql.get("select value from undertext_meta where key = 'owner-key'")
+    return row![0] as string
+  })
+}
+
 /** Removes the owner's notes, replaces the owner's name elsewhere with a mark, writes the receipt, and clears the files. */
 export function* eraseRest(sql: Sql, receipt: Receipt): Work<Erasure> {
   const erased = yield* eraseNames(sql, receipt)

@@ -4,7 +4,7 @@ import * as billing from './billing.ts'
 import { commitRun } from './commit.ts'
 import { readCompactions } from './compactions.ts'
 import { parseStoredObject } from './content-codec.ts'
-import { countOwned, eraseRest } from './erase-owner.ts'
+import { countOwned, eraseRest, keepKey } from './erase-owner.ts'
 import { exportHead, exportRows } from './export.ts'
 import { bringBack, forkSession, listForks } from './fork.ts'
 import * as imports from './imports.ts'
@@ -143,7 +143,7 @@ export function storageOver(engine: Engine): Storage {
       stats: usage.readPastStats,
     }),
     notes: bound({ remember, list: listNotes, forget }),
-    owned: bound({ count: countOwned, erase: eraseRest }),
+    owned: bound({ count: countOwned, key: keepKey, erase: eraseRest }),
     jobs: bound({
       enqueue: jobs.enqueueJob,
       claim: jobs.claimJob,
