@@ -32,8 +32,8 @@ export async function* allSessions(
       let after = isFirst ? options.after : undefined
       for (let limit = FIRST_PAGE; ; limit = MAX_PAGE) {
         const page = await store.sessions.list({ ...options, archived, limit, after })
-        const others = page.filter(({ id }) => !seen.has(id))
-        for (const session of others) seen.add(session.id)
+        const others = page.filter((session) => !seen.has(nameOf(session)))
+        for (const session of others) seen.add(nameOf(session))
         yield* others
         after = page.at(-1)
         // What follows a session that was seen before has been read.
@@ -42,6 +42,16 @@ export async function* allSessions(
       if (options.after !== undefined) break
     }
   }
+}
+
+/** Two owners may have a session with the same id. */
+function nameOf({ id, owner = '' }: ListedSession): string {
+  return `${owner}\0${id}`
+}
+
+/** Returns the store in which the id of a listed session names it. */
+export function storeOf(store: Store, { owner }: Pick<ListedSession, 'owner'>): Store {
+  return owner === undefined ? store : store.forOwner(owner)
 }
 
 /** Sessions among which short ids are looked for. */

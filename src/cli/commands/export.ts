@@ -15,7 +15,7 @@ import type { Given } from '../declarations.ts'
 import { CliError, EXIT } from '../errors.ts'
 import type { EXPORT_FORMATS } from '../options.ts'
 import { bytes, counted } from '../output/figures.ts'
-import { allSessions, findSession, momentOf } from '../references.ts'
+import { allSessions, findSession, momentOf, storeOf } from '../references.ts'
 
 type ExportFormat = (typeof EXPORT_FORMATS)[number]
 
@@ -31,16 +31,16 @@ export async function exportSessions(
   const format = options.format ?? formatOfFile(output)
   checkOptions(context, given, options, output, format)
   const store = await context.open('read')
-  const ids = await sessionIds(store, given, options.all === true)
+  const named = await sessionsNamed(store, given, options.all === true)
   const remarks = new Map<string, number>()
   const remark = (why: string): void => void remarks.set(why, (remarks.get(why) ?? 0) + 1)
   const target = await openTarget(context, output, options.force === true)
   const sessions: string[] = []
   let size = 0
   try {
-    for (const id of ids) {
-      const at = options.at === undefined ? undefined : await momentOf(store, id, options.at)
-      const pieces = exportOf(store, id, format, { ...options, at }, remark)
+    for (const { id, own } of named) {
+      const at = options.at === undefined ? undefined : await momentOf(own, id, options.at)
+      const pieces = exportOf(own, id, format, { ...options, at }, remark)
       const written = await writeSession(context, target, pieces, {
         mayBePurged: options.all === true,
       })
@@ -127,12 +127,20 @@ function nameOfFirst(options: { readonly [name: string]: unknown }): string | un
   return Object.keys(options).find((name) => options[name] !== undefined)
 }
 
-async function sessionIds(store: Store, given: readonly string[], all: boolean): Promise<string[]> {
+/** Returns ids, each with the store in which it names the session. */
+async function sessionsNamed(
+  store: Store,
+  given: readonly string[],
+  all: boolean,
+): Promise<{ readonly id: string; readonly own: Store }[]> {
   const ids = new Set<string>()
   for (const one of given) ids.add(await findSession(store, one))
-  if (all) for await (const { id } of allSessions(store)) ids.add(id)
+  const named = [...ids].map((id) => ({ id, own: store }))
+  if (all)
+    for await (const session of allSessions(store))
+      named.push({ id: session.id, own: storeOf(store, session) })
   // Oldest first: sessions are listed in the order of their import, and a copy of the store should list them as this one does.
-  return all ? [...ids].reverse() : [...ids]
+  return all ? named.reverse() : named
 }
 
 function exportOf(

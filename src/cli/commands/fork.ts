@@ -6,7 +6,7 @@ import type { Given } from '../declarations.ts'
 import { counted } from '../output/figures.ts'
 import { report, sentence } from '../output/layout.ts'
 import { nulled, safeLine } from '../output/safe-text.ts'
-import { allSessions, findSession, momentOf, openSession } from '../references.ts'
+import { allSessions, findSession, momentOf, openSession, storeOf } from '../references.ts'
 
 type ForkOptions = Given<'fork'>
 
@@ -69,10 +69,11 @@ async function rootOf(store: Store, session: Session): Promise<Session> {
 }
 
 /** `parents`: the ids of the sessions with forks, if known. */
-async function nodeOf(store: Store, session: Session, parents?: ReadonlySet<string>): Promise<Node> {
+async function nodeOf(whole: Store, session: Session, parents?: ReadonlySet<string>): Promise<Node> {
+  const store = storeOf(whole, session)
   const forks = parents?.has(session.id) === false ? [] : await store.sessions.forks(session.id)
   const { messages } = (await store.sessions.get(session.id, { counts: true })).counts
-  return { session, messages, forks: await Promise.all(forks.map((one) => nodeOf(store, one, parents))) }
+  return { session, messages, forks: await Promise.all(forks.map((one) => nodeOf(whole, one, parents))) }
 }
 
 type JsonNode = {

@@ -9,7 +9,7 @@ import { count, counted, time } from '../output/figures.ts'
 import { report } from '../output/layout.ts'
 import { nulled } from '../output/safe-text.ts'
 import { type Column, table } from '../output/table.ts'
-import { allSessions, findSession, shortSessions } from '../references.ts'
+import { allSessions, findSession, shortSessions, storeOf } from '../references.ts'
 
 type SessionsOptions = Given<'sessions'>
 
@@ -42,8 +42,9 @@ export async function listSessions(context: Context, options: SessionsOptions): 
   )
 }
 
-async function listed(store: Store, session: ListedSession): Promise<Listed> {
+async function listed(whole: Store, session: ListedSession): Promise<Listed> {
   const { id, messageCount } = session
+  const store = storeOf(whole, session)
   const tokens = messageCount === 0 ? 0 : await tokensIn(store, id)
   return {
     ...session,

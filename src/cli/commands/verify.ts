@@ -1,5 +1,6 @@
 import { setImmediate } from 'node:timers/promises'
 import type { Finding } from '../../core/model/coverage.ts'
+import type { Store } from '../../store/store.ts'
 import type { Context } from '../command.ts'
 import type { Given } from '../declarations.ts'
 import { CliError, EXIT } from '../errors.ts'
@@ -7,7 +8,7 @@ import { count, counted } from '../output/figures.ts'
 import { report } from '../output/layout.ts'
 import { nulled } from '../output/safe-text.ts'
 import { type Column, table } from '../output/table.ts'
-import { allSessions, findSession } from '../references.ts'
+import { allSessions, findSession, storeOf } from '../references.ts'
 
 type Verified = {
   readonly session: string
@@ -24,16 +25,18 @@ export async function verify(
 ): Promise<number> {
   if (given !== undefined && all) throw new CliError('WRONG_USE', 'Name a session or pass --all, not both.')
   const store = await context.open(repair ? 'change' : 'read')
-  const ids: string[] = []
-  if (given !== undefined) ids.push(await findSession(store, given))
-  else for await (const { id } of allSessions(store)) ids.push(id)
+  const named: { readonly id: string; readonly own: Store }[] = []
+  if (given !== undefined) named.push({ id: await findSession(store, given), own: store })
+  else
+    for await (const session of allSessions(store))
+      named.push({ id: session.id, own: storeOf(store, session) })
   const verified: Verified[] = []
-  for (const session of ids) {
+  for (const { id: session, own } of named) {
     // A check blocks the thread; Ctrl-C is handled between two of them.
     await setImmediate()
     context.signal.throwIfAborted()
-    const { findings, repaired } = await store.sessions.verify(session, { repair })
-    const left = repaired ? (await store.sessions.verify(session)).findings : findings
+    const { findings, repaired } = await own.sessions.verify(session, { repair })
+    const left = repaired ? (await own.sessions.verify(session)).findings : findings
     verified.push({ session, findings, repaired, left: left.length })
   }
   const left = verified.reduce((sum, one) => sum + one.left, 0)
