@@ -232,6 +232,8 @@ export type {
   AppendedMessage,
   AppendPreview,
   AuditEntry,
+  Backup,
+  BackupProgress,
   Compaction,
   FailedAttempt,
   ForgottenNote,

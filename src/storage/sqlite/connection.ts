@@ -37,8 +37,9 @@ export class Connection implements Omit<Sql, 'erase' | 'clearFiles' | 'guardProb
   /** Set by `sqliteStorage`. */
   estimators!: Estimators
   readonly #owned: boolean
-  /** The path and identity of the file that this connection opened; undefined for a passed connection, whose owner checks the file. */
-  readonly #path: string | undefined
+  /** The path of the file; undefined for a store in memory. */
+  readonly path: string | undefined
+  /** The identity of the file that this connection opened; undefined for a passed connection, whose owner checks the file. */
   readonly #file: string | undefined
   /** The size of the file in bytes when it was last checked. */
   #size = 0
@@ -64,9 +65,9 @@ export class Connection implements Omit<Sql, 'erase' | 'clearFiles' | 'guardProb
     this.readonly = options.readonly
     this.busyTimeoutMs = options.busyTimeoutMs
     this.#owned = options.owned
-    if (!options.owned || database.memory || options.readonly) return
-    this.#path = resolve(database.name)
-    this.#file = fileAt(this.#path).file
+    if (database.memory) return
+    this.path = resolve(database.name)
+    if (options.owned && !options.readonly) this.#file = fileAt(this.path).file
   }
 
   /**
@@ -74,8 +75,8 @@ export class Connection implements Omit<Sql, 'erase' | 'clearFiles' | 'guardProb
    * during its commit left, which shortens the file, and it keeps others from writing until the size is read.
    */
   measureFile(): void {
-    const path = this.#path
-    if (path === undefined) return
+    const { path } = this
+    if (path === undefined || this.#file === undefined) return
     this.#inTransaction('begin', 'openStore', () => {
       this.get('select 1 from sqlite_schema limit 1')
       this.#size = fileAt(path).size
@@ -278,32 +279,40 @@ export class Connection implements Omit<Sql, 'erase' | 'clearFiles' | 'guardProb
    * read, because opening the file would release the locks of this process.
    */
   #checkFile(): void {
-    if (this.#path === undefined) return
+    if (this.#file === undefined) return
     const now = performance.now()
     if (now - this.#checkedAt < CHECK_INTERVAL_MS) return
-    const { file, size } = fileAt(this.#path)
-    const unavailable = (what: string): UndertextError =>
-      new UndertextError('STORE_UNAVAILABLE', {
-        location: this.location,
-        detail: `the file was ${what} since it was opened. Open the store again.`,
-      })
-    if (file !== this.#file && file !== 'unknown') throw unavailable('removed, moved or replaced')
-    if (file !== 'unknown') this.#checkSize(size, unavailable)
+    const size = this.requireFile()
+    if (size !== undefined) this.#checkSize(size)
     this.#checkedAt = now
+  }
+
+  /** Throws unless the path leads to the file that this connection opened; returns its size, or `undefined` if that can't be read. */
+  requireFile(): number | undefined {
+    if (this.path === undefined || this.#file === undefined) return undefined
+    const { file, size } = fileAt(this.path)
+    if (file === 'unknown') return undefined
+    if (file !== this.#file) throw this.#changedFile('removed, moved or replaced')
+    return size
+  }
+
+  #changedFile(what: string): UndertextError {
+    const detail = `the file was ${what} since it was opened. Open the store again.`
+    return new UndertextError('STORE_UNAVAILABLE', { location: this.location, detail })
   }
 
   /**
    * A file is only shortened by `VACUUM`, at a later checkpoint, which changes the version of the schema, and by `auto_vacuum`, which
    * leaves no trace. Asking SQLite costs more than all other checks of an append, so it is only asked if the file is shorter.
    */
-  #checkSize(size: number, unavailable: (what: string) => UndertextError): void {
+  #checkSize(size: number): void {
     if (size >= this.#size && this.#schema !== undefined) {
       this.#size = size
       return
     }
     const [bytes, schema, shortens] = this.get(SIZE_AND_SCHEMA).value as unknown as [number, number, number]
     const isVacuumed = schema !== this.#schema || shortens !== 0
-    if (size < this.#size && (size === 0 || !isVacuumed)) throw unavailable('truncated or overwritten')
+    if (size < this.#size && (size === 0 || !isVacuumed)) throw this.#changedFile('truncated or overwritten')
     this.#size = Math.min(size, bytes)
     this.#schema = schema
   }

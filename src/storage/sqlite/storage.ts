@@ -2,6 +2,7 @@ import type { GuardProblems, Sql } from '../sql/sql.ts'
 import { type Engine, storageOver } from '../sql/storage.ts'
 import { complete, Done, drive, type Step, type Work } from '../sql/work.ts'
 import type { Awaitable, Estimators, Storage } from '../storage.ts'
+import { backUp } from './backup.ts'
 import { Connection } from './connection.ts'
 import { guardProblems } from './migrate.ts'
 import { clearFiles, clearFilesInTurn, finishClearing, overwriting, recordRemoval } from './residue.ts'
@@ -33,8 +34,9 @@ type Synchronous<T> = {
     : Synchronous<T[K]>
 }
 
-/** A storage whose verbs return synchronously, except for the indexing of long texts. */
-export type SqliteStorage = Synchronous<Omit<Storage, 'searching'>> & Pick<Storage, 'searching'>
+/** A storage whose verbs return synchronously, except for backups and the indexing of long texts. */
+export type SqliteStorage = Synchronous<Omit<Storage, 'searching' | 'backup'>> &
+  Required<Pick<Storage, 'searching' | 'backup'>>
 
 /** Implements `Storage` over a connection to SQLite. */
 export function sqliteStorage(connection: SqliteSql, estimators: Estimators): SqliteStorage {
@@ -52,6 +54,7 @@ export function sqliteStorage(connection: SqliteSql, estimators: Estimators): Sq
   const storage = storageOver(engine) as SqliteStorage
   return {
     ...storage,
+    backup: (request) => backUp(connection, request),
     verify: (id, repair) => {
       finishClearing(connection, 'sessions.verify')
       return storage.verify(id, repair)
