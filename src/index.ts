@@ -258,6 +258,7 @@ export type {
   ViewChange,
 } from './storage/storage.ts'
 export type { AppendResult } from './store/append.ts'
+export type { BackupOptions } from './store/backup.ts'
 export type { BringBackOptions, BringBackResult } from './store/bring-back.ts'
 export type {
   BlockOutcome,

@@ -35,16 +35,17 @@ export async function backUp(connection: Connection, request: BackupRequest): Pr
   const throwIfAborted = (): void => {
     if (signal?.aborted === true) throw new UndertextError('BACKUP_ABORTED', { file: shownPath(path) })
   }
-  const target = connection.bare('backup', () => {
-    throwIfAborted()
-    return targetOf(connection, path, overwrite)
-  })
-  const source = connection.bare('backup', () => snapshotOf(connection))
-  const partial = `${target}.${randomBytes(4).toString('hex')}.partial-backup`
+  connection.bare('backup', throwIfAborted)
+  let source: Source | undefined
+  let partial: string | undefined
   let file: FileHandle | undefined
   try {
+    const target = targetOf(connection, path, overwrite)
+    source = snapshotOf(connection)
+    const name = `${target}.${randomBytes(4).toString('hex')}.partial-backup`
     // Only its owner can read it, like a new store.
-    file = await open(partial, 'wx', 0o600)
+    file = await open(name, 'wx', 0o600)
+    partial = name
     await source.copy(partial, file, { ...request, throwIfAborted })
     const facts = completed(connection, partial)
     await file.sync()
@@ -55,11 +56,11 @@ export async function backUp(connection: Connection, request: BackupRequest): Pr
     return { path: target, bytes, ...facts, at: source.at }
   } catch (error) {
     await file?.close().catch(() => undefined)
-    if (file !== undefined)
+    if (partial !== undefined)
       for (const name of ['', ...COMPANIONS]) await unlink(partial + name).catch(() => undefined)
     throw failureOf(error, path, connection.busyTimeoutMs)
   } finally {
-    source.close()
+    source?.close()
   }
 }
 
@@ -157,15 +158,21 @@ async function copyPages(
     totalPages,
   })
   let synced = 0
+  let isSyncing = false
   let syncing: Promise<void> | undefined
   const progress = (now: Remaining): number => {
     throwIfAborted()
     const { pages } = progressOf(now)
-    if (syncing === undefined && (pages - synced) * pageSize >= SYNCED_BYTES) {
+    if (!isSyncing && (pages - synced) * pageSize >= SYNCED_BYTES) {
       synced = pages
-      // If it fails, so does the sync at the end.
-      const ended = (): void => void (syncing = undefined)
-      syncing = file.datasync().then(ended, ended)
+      isSyncing = true
+      syncing = file
+        .datasync()
+        // If it fails, so does the sync at the end.
+        .catch(() => undefined)
+        .finally(() => {
+          isSyncing = false
+        })
     }
     onProgress?.(progressOf(now))
     return PAGES_PER_STEP

@@ -1,0 +1,135 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import BetterSqlite3 from 'better-sqlite3'
+import { expect } from 'vitest'
+import { openStore } from '../../src/index.ts'
+import { compile } from '../support/compiled.ts'
+import { chat } from '../support/conversation.ts'
+import { randomFrom } from '../support/random.ts'
+import { newFolder } from '../support/temporary.ts'
+import type { Role, Said } from './backup-child.ts'
+
+const WRITERS = ['ann', 'bob', 'cleo'] as const
+
+type Child = { readonly process: ChildProcess; readonly gone: Promise<unknown>; readonly said: Said[] }
+
+/** What came of the backups. */
+export type Result = { readonly whole: number; readonly killed: number; readonly writersKilled: number }
+
+/**
+ * Makes backups while three processes write, a fourth purges sessions, and writers and copiers are killed. Each backup is a sound store as
+ * of one moment, and without what was purged before it began.
+ */
+export async function backUpUnderLoad(copies: number, seed: number): Promise<Result> {
+  const random = randomFrom(seed)
+  const compiled = compile('test/disk')
+  const script = compiled.script('test/disk/backup-child.ts')
+  const folder = newFolder()
+  const [path, target] = [join(folder, 'chats.db'), join(folder, 'backups')]
+  mkdirSync(target)
+  const store = await openStore(path)
+  for (let n = 0; n < 40; n++) await store.append(`filler ${n}`, chat(25, 4_000))
+  await store.close()
+
+  const failures: string[] = []
+  const purged = new Set<number>()
+  const children = new Set<Child>()
+  const start = (role: Role, argument: string): Child => {
+    const process_ = spawn(process.execPath, [script, role, path, argument], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    })
+    const gone = new Promise((resolve) => process_.once('close', resolve))
+    const child: Child = { process: process_, gone, said: [] }
+    createInterface({ input: process_.stdout! }).on('line', (line) => {
+      const said = JSON.parse(line) as Said
+      child.said.push(said)
+      if (said.event === 'purged') purged.add(said.nth)
+      if (said.event === 'failed') failures.push(`${role} ${argument}: ${said.error}`)
+    })
+    children.add(child)
+    void gone.then(() => children.delete(child))
+    return child
+  }
+  const kill = async (child: Child): Promise<void> => {
+    child.process.kill('SIGKILL')
+    await child.gone
+  }
+  const result = { whole: 0, killed: 0, writersKilled: 0 }
+  const writers = WRITERS.map((name) => start('writer', name))
+  start('purger', '1')
+  try {
+    for (let nth = 1; result.whole < copies; nth++) {
+      const file = join(target, `${nth}.db`)
+      const before = [...purged]
+      const copier = start('copier', file)
+      const victim = Math.floor(random() * WRITERS.length)
+      await pause(random() * 150)
+      await kill(writers[victim]!)
+      result.writersKilled += 1
+      writers[victim] = start('writer', WRITERS[victim]!)
+      if (random() < 1 / 3) {
+        await pause(random() * 400)
+        await kill(copier)
+      }
+      await copier.gone
+      expect(failures).toEqual([])
+      const wasKilled = copier.process.signalCode !== null
+      if (wasKilled) result.killed += 1
+      else expect(copier.said.at(-1)).toEqual({ event: 'copied' })
+      if (!existsSync(file)) {
+        expect(wasKilled, `${file} is missing`).toBe(true)
+        continue
+      }
+      await expectSound(file, before)
+      result.whole += 1
+      rmSync(file)
+    }
+    const left = readdirSync(target)
+    expect(
+      left.filter((name) => !/^\d+\.db\.[0-9a-f]{8}\.partial-backup(-wal|-shm|-journal)?$/.test(name)),
+    ).toEqual([])
+    if (result.killed === 0) expect(left).toEqual([])
+  } finally {
+    for (const child of [...children]) await kill(child)
+    compiled.remove()
+  }
+  return result
+}
+
+function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms))
+}
+
+async function expectSound(file: string, purgedBefore: readonly number[]): Promise<void> {
+  const database = new BetterSqlite3(file, { readonly: true })
+  expect(database.pragma('integrity_check', { simple: true })).toBe('ok')
+  database.close()
+  const bytes = readFileSync(file, 'latin1')
+  expect(
+    purgedBefore.filter((nth) => bytes.includes(`secret-${nth}-end`)),
+    'what was purged',
+  ).toEqual([])
+  const store = await openStore(file, { readonly: true })
+  const sessions = await store.sessions.list({ limit: 10_000 })
+  for (const { id } of sessions) expect((await store.sessions.verify(id)).findings, id).toEqual([])
+  for (const name of WRITERS) {
+    const [first, second] = await Promise.all(
+      ['first', 'second'].map(async (which) => {
+        const id = `${name} ${which}`
+        return sessions.some((one) => one.id === id)
+          ? (await store.getMessages(id)).filter(({ kind }) => kind === 'message')
+          : []
+      }),
+    )
+    for (const messages of [first!, second!])
+      expect(
+        messages.every(({ content }, at) => content === `${at + 1}`),
+        `${name} has a gap`,
+      ).toBe(true)
+    expect([0, 1], name).toContain(first!.length - second!.length)
+  }
+  expect(sessions.filter(({ id }) => id.startsWith('filler'))).toHaveLength(40)
+  await store.close()
+}
