@@ -308,7 +308,7 @@ export const ENDINGS: { readonly [C in ErrorCode]: Words<C> } = {
   FILE_EXISTS: {
     exit: EXIT.wrongUse,
     sentence: ({ file }) => `${JSON.stringify(file)} already exists.`,
-    hint: 'Pass --force to replace it.',
+    hint: '`undertext backup --force` replaces it, and so does `undertext restore --force`.',
   },
   FILE_UNWRITABLE: { exit: EXIT.unusable },
   BACKUP_ABORTED: { exit: EXIT.interrupted, sentence: () => 'Interrupted; nothing was written.' },

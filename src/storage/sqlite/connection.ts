@@ -41,9 +41,9 @@ export class Connection implements Omit<Sql, 'erase' | 'clearFiles' | 'guardProb
   readonly path: string | undefined
   /** The identity of the file that this connection opened; undefined for a passed connection, whose owner checks the file. */
   readonly #file: string | undefined
-  /** The size of the file in bytes when it was last checked. */
+  /** The size in bytes that the file must have: of the file or of the database when it was last checked, whichever was smaller. */
   #size = 0
-  /** The version of the schema at the first check, and at the time when the file was last found to be shorter. */
+  /** The version of the schema when the size was last read. */
   #schema: number | undefined
   #checkedAt = 0
   readonly #statements = new Map<string, Statement>()
@@ -303,13 +303,11 @@ export class Connection implements Omit<Sql, 'erase' | 'clearFiles' | 'guardProb
 
   /**
    * A file is only shortened by `VACUUM`, at a later checkpoint, which changes the version of the schema, and by `auto_vacuum`, which
-   * leaves no trace. Asking SQLite costs more than all other checks of an append, so it is only asked if the file is shorter.
+   * leaves no trace. Asking SQLite costs more than all other checks of an append, so it is only asked if the size has changed. Until that
+   * checkpoint, which a reader may delay, the file is larger than the database, so only the size of the database must remain.
    */
   #checkSize(size: number): void {
-    if (size >= this.#size && this.#schema !== undefined) {
-      this.#size = size
-      return
-    }
+    if (size === this.#size && this.#schema !== undefined) return
     const [bytes, schema, shortens] = this.get(SIZE_AND_SCHEMA).value as unknown as [number, number, number]
     const isVacuumed = schema !== this.#schema || shortens !== 0
     if (size < this.#size && (size === 0 || !isVacuumed)) throw this.#changedFile('truncated or overwritten')
