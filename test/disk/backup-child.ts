@@ -19,7 +19,7 @@ const tell = (said: Said): void => void process.stdout.write(`${JSON.stringify(s
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
 
 async function lengthOf(store: Store, id: string): Promise<number> {
-  return (await store.getContextStats(id))?.messageCount ?? 0
+  return (await store.sessions.list({ limit: 10_000 })).find((one) => one.id === id)?.messageCount ?? 0
 }
 
 async function write(store: Store): Promise<never> {

@@ -210,7 +210,11 @@ describe('a refused or failed backup leaves nothing:', () => {
     expectFailure(await failureOf(() => store.backup(other, { overwrite: true })), 'FILE_UNWRITABLE')
     await there.append('talk', [say('user', 'still here')])
     await there.close()
+    // Readers leave their files behind.
+    await (await openStore(other, { readonly: true })).close()
+    expect(existsSync(`${other}-shm`)).toBe(true)
     await store.backup(other, { overwrite: true })
+    expect(readdirSync(dirname(other))).toEqual(['other.db'])
     const orphan = newFile('orphan.db')
     writeFileSync(`${orphan}-wal`, 'of a store that was removed')
     expectFailure(await failureOf(() => store.backup(orphan)), 'FILE_UNWRITABLE')

@@ -51,6 +51,7 @@ export async function backUp(connection: Connection, request: BackupRequest): Pr
     await file.sync()
     await file.close()
     throwIfAborted()
+    requireClosed(connection, target)
     const { size: bytes } = statSync(partial)
     await publishFile(partial, target, overwrite)
     return { path: target, bytes, ...facts, at: source.at }
@@ -66,21 +67,43 @@ export async function backUp(connection: Connection, request: BackupRequest): Pr
 
 /** Returns the path at the end of links. Throws for a path that must not be written. */
 function targetOf(connection: Connection, path: string, overwrite: boolean): string {
-  const unwritable = (detail: string): UndertextError =>
-    new UndertextError('FILE_UNWRITABLE', { file: shownPath(path), detail })
   const found = lstatSync(path, { throwIfNoEntry: false })
   const end = existsSync(path) ? realpathSync(path) : path
   if (found !== undefined && !statSync(end, { throwIfNoEntry: false })?.isFile())
-    throw unwritable("it isn't a file.")
+    throw unwritable(path, "it isn't a file.")
   if (isOwn(connection, end)) throw invalid('backup: the path is the store itself; name another file')
   if (found !== undefined && !overwrite) throw new UndertextError('FILE_EXISTS', { file: shownPath(path) })
-  // SQLite would apply the changes in them to the copy.
-  const companion = COMPANIONS.find((name) => existsSync(end + name))
-  if (companion !== undefined)
-    throw unwritable(
-      `${shownPath(end + companion)} belongs to a store with this name, which is open or was interrupted. Close the store, and remove that file if it is still there.`,
-    )
+  requireClosed(connection, end)
   return end
+}
+
+function unwritable(path: string, detail: string): UndertextError {
+  return new UndertextError('FILE_UNWRITABLE', { file: shownPath(path), detail })
+}
+
+/**
+ * Throws if there are files beside a path whose changes SQLite would apply to the copy. A store that nobody has open may have left them:
+ * its last reader can't remove them. They are removed with its log, which isn't possible while it is open.
+ */
+function requireClosed(connection: Connection, path: string): void {
+  const companion = (): string | undefined => COMPANIONS.find((name) => existsSync(path + name))
+  if (companion() === undefined) return
+  if (existsSync(path)) {
+    const database = new (driverOf(connection))(path, { timeout: 0 })
+    try {
+      database.pragma('journal_mode = delete')
+    } catch {
+      // It is open, or it isn't a database.
+    } finally {
+      database.close()
+    }
+  }
+  const left = companion()
+  if (left === undefined) return
+  throw unwritable(
+    path,
+    `${shownPath(path + left)} belongs to a store with this name, which is open or was removed without it. Close the store, or remove that file.`,
+  )
 }
 
 /** Whether a path is the file of a store, by any name, or a file beside it. */
