@@ -41,10 +41,13 @@ export class Connection implements Omit<Sql, 'erase' | 'clearFiles' | 'guardProb
   readonly path: string | undefined
   /** The identity of the file that this connection opened; undefined for a passed connection, whose owner checks the file. */
   readonly #file: string | undefined
-  /** The size in bytes that the file must have: of the file or of the database when it was last checked, whichever was smaller. */
+  /** The size of the file in bytes when it was last checked. */
   #size = 0
-  /** The version of the schema when the size was last read. */
+  /** The size below which the file was truncated, unless the version of the schema has changed since. */
+  #least = 0
   #schema: number | undefined
+  /** Whether the size has changed since both were measured. */
+  #isUnmeasured = false
   #checkedAt = 0
   readonly #statements = new Map<string, Statement>()
   #closed = false
@@ -79,7 +82,7 @@ export class Connection implements Omit<Sql, 'erase' | 'clearFiles' | 'guardProb
     if (path === undefined || this.#file === undefined) return
     this.#inTransaction('begin', 'openStore', () => {
       this.get('select 1 from sqlite_schema limit 1')
-      this.#size = fileAt(path).size
+      this.#measure(fileAt(path).size)
     })
   }
 
@@ -194,6 +197,7 @@ export class Connection implements Omit<Sql, 'erase' | 'clearFiles' | 'guardProb
     this.#enter(verb)
     if (this.readonly) throw new UndertextError('STORE_READONLY', { verb })
     const checked = (): T => {
+      if (this.#isUnmeasured) this.#measure(this.requireFile() ?? this.#size)
       const result = work()
       this.#checkFile()
       return result
@@ -303,16 +307,38 @@ export class Connection implements Omit<Sql, 'erase' | 'clearFiles' | 'guardProb
 
   /**
    * A file is only shortened by `VACUUM`, at a later checkpoint, which changes the version of the schema, and by `auto_vacuum`, which
-   * leaves no trace. Asking SQLite costs more than all other checks of an append, so it is only asked if the size has changed. Until that
-   * checkpoint, which a reader may delay, the file is larger than the database, so only the size of the database must remain.
+   * leaves no trace. Asking SQLite costs more than all other checks of an append, so it is only asked if the size has changed.
    */
   #checkSize(size: number): void {
-    if (size === this.#size && this.#schema !== undefined) return
-    const [bytes, schema, shortens] = this.get(SIZE_AND_SCHEMA).value as unknown as [number, number, number]
-    const isVacuumed = schema !== this.#schema || shortens !== 0
-    if (size < this.#size && (size === 0 || !isVacuumed)) throw this.#changedFile('truncated or overwritten')
-    this.#size = Math.min(size, bytes)
+    if (size === this.#size) return
+    if (size < this.#least) this.#requireVacuumed(size)
+    this.#size = size
+    this.#isUnmeasured = true
+  }
+
+  #requireVacuumed(size: number): void {
+    const [, schema, shortens] = this.#sizeAndSchema()
+    if (size === 0 || (schema === this.#schema && shortens === 0))
+      throw this.#changedFile('truncated or overwritten')
+    this.#least = 0
+  }
+
+  /**
+   * Measures the file at the beginning of a transaction, before it adds pages. Between a `VACUUM` and its checkpoint, which a reader may
+   * delay, the file is larger than the database, and will be shortened to a size that isn't known yet.
+   */
+  #measure(size: number): void {
+    if (size < this.#least) this.#requireVacuumed(size)
+    const [bytes, schema] = this.#sizeAndSchema()
+    const isSettled = size <= bytes
+    this.#size = size
+    this.#least = isSettled ? size : 0
     this.#schema = schema
+    this.#isUnmeasured = !isSettled
+  }
+
+  #sizeAndSchema(): readonly [bytes: number, schema: number, shortens: number] {
+    return this.get(SIZE_AND_SCHEMA).value as unknown as [number, number, number]
   }
 
   #inTransaction<T>(begin: string, verb: string, work: () => T, waitsMs = this.busyTimeoutMs): T {
