@@ -46,7 +46,7 @@ export class Connection implements Omit<Sql, 'erase' | 'clearFiles' | 'guardProb
   /** The size below which the file was truncated, unless the version of the schema has changed since. */
   #least = 0
   #schema: number | undefined
-  /** Whether the size has changed since both were measured. */
+  /** Whether the size has changed since it was measured. */
   #isUnmeasured = false
   #checkedAt = 0
   readonly #statements = new Map<string, Statement>()
@@ -82,7 +82,7 @@ export class Connection implements Omit<Sql, 'erase' | 'clearFiles' | 'guardProb
     if (path === undefined || this.#file === undefined) return
     this.#inTransaction('begin', 'openStore', () => {
       this.get('select 1 from sqlite_schema limit 1')
-      this.#measure(fileAt(path).size)
+      this.#measure(path)
     })
   }
 
@@ -197,7 +197,6 @@ export class Connection implements Omit<Sql, 'erase' | 'clearFiles' | 'guardProb
     this.#enter(verb)
     if (this.readonly) throw new UndertextError('STORE_READONLY', { verb })
     const checked = (): T => {
-      if (this.#isUnmeasured) this.#measure(this.requireFile() ?? this.#size)
       const result = work()
       this.#checkFile()
       return result
@@ -205,6 +204,7 @@ export class Connection implements Omit<Sql, 'erase' | 'clearFiles' | 'guardProb
     const written = isPatient
       ? this.#inTransaction('begin immediate', verb, checked)
       : this.#withoutWaiting(verb, checked)
+    this.#measureAgain()
     this.residue.retry?.()
     return written
   }
@@ -320,21 +320,29 @@ export class Connection implements Omit<Sql, 'erase' | 'clearFiles' | 'guardProb
     const [, schema, shortens] = this.#sizeAndSchema()
     if (size === 0 || (schema === this.#schema && shortens === 0))
       throw this.#changedFile('truncated or overwritten')
-    this.#least = 0
   }
 
   /**
-   * Measures the file at the beginning of a transaction, before it adds pages. Between a `VACUUM` and its checkpoint, which a reader may
-   * delay, the file is larger than the database, and will be shortened to a size that isn't known yet.
+   * Measures the file outside of a transaction that adds pages. Between a `VACUUM` and its checkpoint, which a reader may delay, the file is
+   * larger than the database, and will be shortened to a size that isn't known yet.
    */
-  #measure(size: number): void {
-    if (size < this.#least) this.#requireVacuumed(size)
-    const [bytes, schema] = this.#sizeAndSchema()
-    const isSettled = size <= bytes
+  #measure(path: string): void {
+    const [bytes, schema, shortens] = this.#sizeAndSchema()
+    const { file, size } = fileAt(path)
+    // The next check finds out.
+    if (file === 'unknown' || (size < this.#least && schema === this.#schema && shortens === 0)) return
     this.#size = size
-    this.#least = isSettled ? size : 0
+    this.#least = size <= bytes ? size : 0
     this.#schema = schema
-    this.#isUnmeasured = !isSettled
+    this.#isUnmeasured = false
+  }
+
+  /** Measures the file after a commit, if its size has changed. The write is stored, so an error is left to the next one. */
+  #measureAgain(): void {
+    if (!this.#isUnmeasured || this.path === undefined) return
+    try {
+      this.#measure(this.path)
+    } catch {}
   }
 
   #sizeAndSchema(): readonly [bytes: number, schema: number, shortens: number] {
