@@ -1,3 +1,4 @@
+import type { Socket } from 'node:net'
 import { openStore, type Store } from '../../src/index.ts'
 import { say } from '../support/conversation.ts'
 
@@ -15,6 +16,11 @@ export type Said =
   | { readonly event: 'failed'; readonly error: string }
 
 const [role, path, argument = ''] = process.argv.slice(2) as [Role, string, string]
+// Nobody is left to work for.
+process.stdin.resume().on('end', () => process.exit())
+// It keeps no process from ending that has done its work.
+;(process.stdin as Partial<Socket>).unref?.()
+
 const tell = (said: Said): void => void process.stdout.write(`${JSON.stringify(said)}\n`)
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
 
@@ -47,7 +53,7 @@ async function purge(store: Store): Promise<never> {
     await store.append(`purged ${nth}`, [say('user', `${secretOf(nth)} `.repeat(300))])
     await store.sessions.purge(`purged ${nth}`, { clearFiles: nth % 2 === 0 })
     tell({ event: 'purged', nth })
-    await pause(20)
+    await pause(200)
   }
 }
 

@@ -12,6 +12,8 @@ import { newFolder } from '../support/temporary.ts'
 import type { Role, Said } from './backup-child.ts'
 
 const WRITERS = ['ann', 'bob', 'cleo'] as const
+/** Sessions that make the copy take several steps. */
+const FILLERS = 10
 
 type Child = { readonly process: ChildProcess; readonly gone: Promise<unknown>; readonly said: Said[] }
 
@@ -29,7 +31,7 @@ export async function backUpUnderLoad(copies: number, seed: number): Promise<Res
   const [path, target] = [join(folder, 'chats.db'), join(folder, 'backups')]
   mkdirSync(target)
   const store = await openStore(path)
-  for (let n = 0; n < 40; n++) await store.append(`filler ${n}`, chat(25, 4_000))
+  for (let n = 0; n < FILLERS; n++) await store.append(`filler ${n}`, chat(25, 4_000))
   await store.close()
 
   const failures: string[] = []
@@ -37,7 +39,7 @@ export async function backUpUnderLoad(copies: number, seed: number): Promise<Res
   const children = new Set<Child>()
   const start = (role: Role, argument: string): Child => {
     const process_ = spawn(process.execPath, [script, role, path, argument], {
-      stdio: ['ignore', 'pipe', 'inherit'],
+      stdio: ['pipe', 'pipe', 'inherit'],
     })
     const gone = new Promise((resolve) => process_.once('close', resolve))
     const child: Child = { process: process_, gone, said: [] }
@@ -140,6 +142,6 @@ async function expectSound(file: string, purgedBefore: readonly number[]): Promi
       ).toBe(true)
     expect([0, 1], name).toContain(first!.length - second!.length)
   }
-  expect(sessions.filter(({ id }) => id.startsWith('filler'))).toHaveLength(40)
+  expect(sessions.filter(({ id }) => id.startsWith('filler'))).toHaveLength(FILLERS)
   await store.close()
 }
