@@ -46,6 +46,7 @@ describe.skipIf(server === undefined || !hasDump)('pg_dump', () => {
     expect([0, 1]).toContain(first.length - second.length)
     expect(first.length).toBeGreaterThan(0)
     await copy.append('talk', [say('user', 'more')])
+    await expect(copy.backup(newFile('backup.db'))).rejects.toMatchObject({ code: 'NOT_SUPPORTED' })
     await store.close()
     await copy.close()
   })
