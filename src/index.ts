@@ -233,6 +233,8 @@ export type {
   AppendedMessage,
   AppendPreview,
   AuditEntry,
+  Backup,
+  BackupProgress,
   Compaction,
   FailedAttempt,
   ForgottenNote,
@@ -257,6 +259,7 @@ export type {
   ViewChange,
 } from './storage/storage.ts'
 export type { AppendResult } from './store/append.ts'
+export type { BackupOptions } from './store/backup.ts'
 export type { BringBackOptions, BringBackResult } from './store/bring-back.ts'
 export type {
   BlockOutcome,

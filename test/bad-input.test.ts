@@ -250,6 +250,7 @@ describe('options', () => {
     'jobs.start': (s, o) => s.jobs.start('s', o),
     'jobs.list': (s, o) => s.jobs.list('s', o),
     'jobs.whenIdle': (s, o) => s.jobs.whenIdle('s', o),
+    backup: (s, o) => s.backup(join(folder, 'backup.db'), o),
     close: (s, o) => s.close(o),
   }
   for (const [verb, act] of Object.entries(OPTIONS)) {
@@ -268,6 +269,18 @@ table('the background', 'INVALID_INPUT', {
   'a time that is negative': (s) => s.jobs.whenIdle('s', { timeoutMs: -1 }),
   'a time that is a fraction': (s) => s.close({ timeoutMs: 0.5 }),
   'a job that is a number': (s) => s.jobs.get(bad(5)),
+})
+table('backups', 'INVALID_INPUT', {
+  'no path': (s) => s.backup(bad(undefined)),
+  'an empty path': (s) => s.backup(''),
+  'a path with NUL': (s) => s.backup('a\0b'),
+  'a path that is a URL object': (s) => s.backup(bad(new URL('file:///tmp/x.db'))),
+  'a store in memory': (s) => s.backup(':memory:'),
+  'an address of a server': (s) => s.backup('postgres://user:secret@host/chats'),
+  'the store itself': (s) => s.backup(join(folder, 'chats.db'), { overwrite: true }),
+  'the log of the store': (s) => s.backup(join(folder, 'chats.db-wal'), { overwrite: true }),
+  'a signal that is none': (s) => s.backup(join(folder, 'b.db'), { signal: bad({ aborted: false }) }),
+  'progress that is no function': (s) => s.backup(join(folder, 'b.db'), { onProgress: bad(true) }),
 })
 table('jobs nobody knows', 'JOB_NOT_FOUND', { 'an id that is data': (s) => s.jobs.get(CANARY.slice(0, 3)) })
 

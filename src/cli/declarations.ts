@@ -409,6 +409,33 @@ Running the same command again continues after an interruption and copies later 
       to: needed(text('store', 'the target: a file, or a server (postgres://…)')),
     },
   },
+  backup: {
+    summary: 'copy the store to a file while other programs write to it',
+    description:
+      'Copies the whole store, as of one moment, to a file that is a store itself: `undertext --db FILE` opens it. The file appears when it is complete. A store on a server is copied by the tools of the server (docs/backup.md).',
+    examples: {
+      'backup chats-backup.db': 'a new file',
+      'backup /mnt/backups/chats.db --force --json': 'replaces the previous one, for a script',
+      'restore --check chats-backup.db': 'is it sound?',
+    },
+    operands: { '<file>': 'the file to write' },
+    options: { force: flag('replace the file if it exists') },
+  },
+  restore: {
+    summary: 'check a backup or an archive, and restore it',
+    description:
+      'Checks a file of `undertext backup` or `undertext export`: the file itself, then each of its sessions. If everything is sound, a backup is copied to where --db says, and the sessions of an archive are imported into the store. With --check, nothing is written. Exits with 1, and restores nothing, if a problem is found.',
+    examples: {
+      'restore --check chats-backup.db': 'is this backup sound?',
+      'restore chats-backup.db --db chats.db': 'copies it to a new store',
+      'restore everything.jsonl': 'imports the sessions of an archive',
+    },
+    operands: { '<file>': 'the backup or the archive' },
+    options: {
+      check: flag('only check the file, and write nothing'),
+      force: flag('replace the store if there is one'),
+    },
+  },
   verify: {
     summary: 'check that sessions are sound, and repair them',
     description:

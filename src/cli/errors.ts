@@ -20,7 +20,7 @@ export type ExitCode = (typeof EXIT)[keyof typeof EXIT]
 /** One line for each, for people. */
 export const EXIT_MEANINGS: { readonly [code in ExitCode]: string } = {
   0: 'done',
-  1: 'no: verify found a problem, or a compaction or an import had nothing to do',
+  1: 'no: verify or a check found a problem, or a compaction or an import had nothing to do',
   2: 'wrong usage',
   3: 'not found: a store, session, message, compaction or file',
   4: 'rejected because of the state of the session: later compactions depend on it, another program was faster, a plan is out of date, or a move skipped it',
@@ -314,6 +314,18 @@ export const ENDINGS: { readonly [C in ErrorCode]: Words<C> } = {
       `${JSON.stringify(file)} isn't recognized: it looks like ${looks}. \`undertext help import\` lists the recognized kinds.`,
   },
   FILE_CHANGED: { exit: EXIT.refused },
+  FILE_EXISTS: {
+    exit: EXIT.wrongUse,
+    sentence: ({ file }) => `${JSON.stringify(file)} already exists.`,
+    hint: '`undertext backup --force` replaces it, and so does `undertext restore --force`.',
+  },
+  FILE_UNWRITABLE: { exit: EXIT.unusable },
+  BACKUP_ABORTED: { exit: EXIT.interrupted, sentence: () => 'Interrupted; nothing was written.' },
+  NOT_SUPPORTED: {
+    exit: EXIT.wrongUse,
+    sentence: ({ engine, page }) => `A store on ${engine} is copied by tools of the server: see ${page}.`,
+    hint: '`undertext move --to FILE` copies its sessions to a file, each as of one moment.',
+  },
 }
 
 /** Ids that a sentence names. */

@@ -70,6 +70,11 @@ export interface Failures {
   FILE_UNREADABLE: { file: string; detail: string }
   FILE_UNRECOGNIZED: { file: string; looks: string }
   FILE_CHANGED: { file: string; imported: number }
+  FILE_EXISTS: { file: string }
+  FILE_UNWRITABLE: { file: string; detail: string }
+  BACKUP_ABORTED: { file: string }
+  /** `page` of the documentation says what to use instead. */
+  NOT_SUPPORTED: { verb: string; engine: string; page: string }
 }
 
 /** The facts about a request that does not fit. All figures are in tokens. */
@@ -279,6 +284,14 @@ const SENTENCES: { readonly [C in ErrorCode]: (facts: Failures[C]) => string } =
     `${JSON.stringify(file)} isn't recognized: it looks like ${looks}. docs/imports.md lists the recognized formats.`,
   FILE_CHANGED: ({ file, imported }) =>
     `${JSON.stringify(file)} was changed after it was checked and before it was stored; ${conversations(imported)}. Import it again once no program is writing to it.`,
+  FILE_EXISTS: ({ file }) =>
+    `${JSON.stringify(file)} already exists; nothing was written. Name another file, or pass overwrite: true to replace it.`,
+  FILE_UNWRITABLE: ({ file, detail }) =>
+    `${JSON.stringify(file)} can't be written: ${detail} Nothing was written.`,
+  BACKUP_ABORTED: ({ file }) =>
+    `The backup to ${JSON.stringify(file)} was aborted by its signal; nothing was written.`,
+  NOT_SUPPORTED: ({ verb, engine, page }) =>
+    `${verb} isn't supported on ${engine}, which has tools of its own for this: ${page} describes them.`,
   APPROVAL_STORED: ({ sessionId, toolCallIds }) =>
     `In session ${JSON.stringify(sessionId)}, another request stored the approval of ${toolCallIds.length === 1 ? 'a tool call that has' : `${toolCallIds.length} tool calls that have`} no result yet, so the tools may still be running. Load the chat again later. If that request is no longer running, pass repeatApproved: true to run them again.`,
   HISTORY_DIVERGED: ({ sessionId, position, why }) =>

@@ -8,6 +8,7 @@ import type { View } from '../core/model/view.ts'
 import type { ViewRow } from '../core/model/view-row.ts'
 import type { Estimate, Readings } from '../core/tokens/calibration.ts'
 import type { Estimator } from '../core/tokens/estimators/estimator-schema.ts'
+import type { Backup, BackupRequest } from './backup.ts'
 import type { Awaitable, Circuits, Histories, Jobs } from './jobs.ts'
 import type { Notes } from './notes.ts'
 import type { Owned } from './owned.ts'
@@ -55,6 +56,7 @@ import type {
   Trigger,
 } from './sessions.ts'
 
+export type { Backup, BackupProgress, BackupRequest } from './backup.ts'
 export * from './jobs.ts'
 export * from './notes.ts'
 export * from './owned.ts'
@@ -479,6 +481,11 @@ export interface Storage {
   verify(id: string, repair: boolean): Awaitable<{ findings: Finding[]; repaired: boolean }>
   /** Recounts all rows with an estimator. Throws `SESSION_NOT_FOUND`. */
   reestimate(id: string, estimator: Estimator): Awaitable<Session>
+  /**
+   * Copies the whole database to a file as of one moment, while others write. Absent if the engine has tools of its own for this. Throws
+   * `FILE_EXISTS`, `FILE_UNWRITABLE`, `STORE_FULL`, `BACKUP_ABORTED`, and `INVALID_INPUT` if the path is the store itself; then nothing is left.
+   */
+  backup?(request: BackupRequest): Promise<Backup>
   close(): Awaitable<void>
 }
 

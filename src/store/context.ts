@@ -225,6 +225,6 @@ export function ownedStorageOnly<S extends Storage>(storage: S): S {
         typeof verb === 'function' ? refuse : refusing(verb as object),
       ]),
     )
-  const { seenBy, close } = storage
-  return { ...refusing(storage), seenBy, close } as S
+  const { seenBy, backup, close } = storage
+  return { ...refusing(storage), seenBy, backup, close } as S
 }

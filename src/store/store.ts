@@ -5,9 +5,10 @@ import type { NewMessage, StoredMessage, ViewMessage } from '../core/messages/me
 import { type Moment, type MomentPoint, publicPoint } from '../core/model/moment.ts'
 import { type Rendering, type RenderOptions, renderView } from '../core/rendering/render.ts'
 import type { Awaitable } from '../storage/jobs.ts'
-import type { Compaction, Storage, UndoOutcome } from '../storage/storage.ts'
+import type { Backup, Compaction, Storage, UndoOutcome } from '../storage/storage.ts'
 import type { AppendResult } from './append.ts'
 import { checkId, checkStats } from './arguments.ts'
+import { type BackupOptions, backup } from './backup.ts'
 import type { Background } from './compaction/background/background.ts'
 import type { CompactionPreview, CompactionResult } from './compaction/result.ts'
 import type { ContextStats } from './compaction/stats.ts'
@@ -506,6 +507,19 @@ export class Store<S extends Storage = Storage> {
   /** Removes a listener, even if it was added several times. An unknown listener isn't an error. */
   off<E extends StoreEventName>(event: E, listener: StoreListener<E>): void {
     this.#services.context.events.off(event, listener)
+  }
+
+  /**
+   * Copies the whole store to a file, as of one moment, while this and other processes write to it (docs/backup.md). The file is a store
+   * that only its owner can read; it appears under its name when it is complete, and `overwrite` replaces an existing one only then.
+   * Removed sessions that are still in the files of the store aren't in the copy. `onProgress` receives the pages copied so far. A database
+   * that the store shares with an application is copied with the application's tables.
+   *
+   * Throws `FILE_EXISTS`, `FILE_UNWRITABLE`, `STORE_FULL`, `BACKUP_ABORTED`, `INVALID_INPUT` if the path is the store itself, and
+   * `NOT_SUPPORTED` on PostgreSQL, which has tools of its own. Then nothing is left of the copy.
+   */
+  async backup(path: string, options: BackupOptions = {}): Promise<Backup> {
+    return backup(this.#services.context, path, options)
   }
 
   /**

@@ -120,6 +120,10 @@ const SAMPLES: { readonly [C in ErrorCode]: readonly Failures[C][] } = {
   FILE_UNREADABLE: [{ file: 'a.jsonl', detail: 'it does not exist.' }],
   FILE_UNRECOGNIZED: [{ file: 'a.txt', looks: 'text that is not JSON' }],
   FILE_CHANGED: [{ file: 'a.jsonl', imported: 1 }],
+  FILE_EXISTS: [{ file: 'b.db' }],
+  FILE_UNWRITABLE: [{ file: 'b.db', detail: "it isn't a file." }],
+  BACKUP_ABORTED: [{ file: 'b.db' }],
+  NOT_SUPPORTED: [{ verb: 'backup', engine: 'PostgreSQL', page: 'docs/backup.md' }],
 }
 const CODES = Object.keys(ENDINGS) as ErrorCode[]
 

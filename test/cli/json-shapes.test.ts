@@ -102,6 +102,9 @@ const CASES: Readonly<Record<string, (store: SmallStore) => Promise<readonly str
   },
   export: async ({ folder }) => ['talk', '--format', 'gemini', '--full', '-o', join(folder, 'talk.json')],
   move: async ({ folder }) => ['--to', join(folder, 'moved.db')],
+  backup: async ({ folder }) => [join(folder, 'backup.db')],
+  // The session that is spoilt is a problem.
+  restore: async ({ folder }) => [join(folder, 'backup.db'), '--check'],
   verify: async () => ['spoilt'],
   notes: async ({ change }) => {
     await change(async (store) => {

@@ -10,6 +10,7 @@ import {
 import { call, chat, result, say } from '../support/conversation.ts'
 import { CANARY } from '../support/failures.ts'
 import { holderOf } from '../support/methods.ts'
+import { newFile } from '../support/temporary.ts'
 
 /* A session with something of everything, and a valid call of each method of a store. */
 
@@ -301,6 +302,7 @@ export const CALLS: Readonly<Record<string, (fixture: Fixture) => readonly unkno
   once: () => ['compaction', () => undefined],
   off: () => ['compaction', () => undefined],
   'compactions.onBefore': () => [() => true],
+  backup: () => [newFile('backup.db'), { overwrite: true, onProgress: () => undefined }],
   close: () => [{ timeoutMs: 0 }],
 }
 

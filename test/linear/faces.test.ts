@@ -32,7 +32,7 @@ const NO_TEXT_VERBS = new Set<string>([
   ...'sessions.fork sessions.forks sessions.bringBack needsCompaction sessions.get sessions.get sessions.list sessions.archive sessions.purge sessions.config sessions.reestimate on once off compactions.onBefore'.split(
     ' ',
   ),
-  ...'jobs.start jobs.list jobs.get jobs.whenIdle jobs.cancel close offerBackground settleBackground forgetBackground'.split(
+  ...'jobs.start jobs.list jobs.get jobs.whenIdle jobs.cancel backup close offerBackground settleBackground forgetBackground'.split(
     ' ',
   ),
   ...'messages.moment messages.diff recordAppended messages.pin messages.unpin refuseWithin compactions.recordProvider listCompactions compactions.get sessions.audit'.split(
@@ -44,6 +44,7 @@ const NO_TEXT_VERBS = new Set<string>([
 ])
 /** Commands that show no text of a conversation, and two that are tried elsewhere: `import` as `importFile`, `chat` as what it calls. */
 const NO_TEXT_COMMANDS = new Set([
+  'backup',
   'bring-back',
   'chat',
   'completion',
@@ -52,6 +53,7 @@ const NO_TEXT_COMMANDS = new Set([
   'move',
   'notes',
   'purge',
+  'restore',
   'tree',
   'undo',
 ])

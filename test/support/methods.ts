@@ -79,6 +79,7 @@ const READING = new Set([
     'jobs.get',
     'jobs.whenIdle',
     'notes.list',
+    'backup',
     'close',
   ],
   ...['chatStore.load', 'chatStore.stats'],

@@ -1,9 +1,10 @@
 import { randomBytes } from 'node:crypto'
 import type { Stats } from 'node:fs'
-import { type FileHandle, link, open, realpath, rename, stat, unlink } from 'node:fs/promises'
+import { type FileHandle, open, realpath, stat, unlink } from 'node:fs/promises'
 import { extname, resolve } from 'node:path'
 import { isUndertextError } from '../../core/errors.ts'
 import type { Moment } from '../../core/model/moment.ts'
+import { publishFile } from '../../storage/backup.ts'
 import type { Store } from '../../store/store.ts'
 import { exportHtml } from '../../transfer/document/html.ts'
 import { exportMarkdown } from '../../transfer/document/markdown.ts'
@@ -262,16 +263,11 @@ function fileTarget(output: string, path: string, partial: string, file: FileHan
     async finish() {
       await file.sync()
       await file.close()
-      if (force) return rename(partial, path)
       try {
-        // Unlike a rename, a link fails if another program has created the file meanwhile.
-        await link(partial, path)
+        await publishFile(partial, path, force)
       } catch (error) {
-        if ((error as NodeJS.ErrnoException).code === 'EEXIST') throw existsAlready(output)
-        // The file system has no links.
-        return rename(partial, path)
+        throw (error as NodeJS.ErrnoException).code === 'EEXIST' ? existsAlready(output) : error
       }
-      await unlink(partial)
     },
     async discard() {
       await file.close().catch(() => undefined)

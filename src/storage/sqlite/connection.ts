@@ -40,13 +40,17 @@ export class Connection implements Omit<Sql, 'erase' | 'clearFiles' | 'guardProb
   /** Set by `sqliteStorage`. */
   estimators!: Estimators
   readonly #owned: boolean
-  /** The path and identity of the file that this connection opened; undefined for a passed connection, whose owner checks the file. */
-  readonly #path: string | undefined
+  /** The path of the file; undefined for a store in memory. */
+  readonly path: string | undefined
+  /** The identity of the file that this connection opened; undefined for a passed connection, whose owner checks the file. */
   readonly #file: string | undefined
   /** The size of the file in bytes when it was last checked. */
   #size = 0
-  /** The version of the schema at the first check, and at the time when the file was last found to be shorter. */
+  /** The size below which the file was truncated, unless the version of the schema has changed since. */
+  #least = 0
   #schema: number | undefined
+  /** Whether the size has changed since it was measured. */
+  #isUnmeasured = false
   #checkedAt = 0
   readonly #statements = new Map<string, Statement>()
   #closed = false
@@ -68,9 +72,9 @@ export class Connection implements Omit<Sql, 'erase' | 'clearFiles' | 'guardProb
     this.readonly = options.readonly
     this.busyTimeoutMs = options.busyTimeoutMs
     this.#owned = options.owned
-    if (!options.owned || database.memory || options.readonly) return
-    this.#path = resolve(database.name)
-    this.#file = fileAt(this.#path).file
+    if (database.memory) return
+    this.path = resolve(database.name)
+    if (options.owned && !options.readonly) this.#file = fileAt(this.path).file
   }
 
   /**
@@ -78,11 +82,11 @@ export class Connection implements Omit<Sql, 'erase' | 'clearFiles' | 'guardProb
    * during its commit left, which shortens the file, and it keeps others from writing until the size is read.
    */
   measureFile(): void {
-    const path = this.#path
-    if (path === undefined) return
+    const { path } = this
+    if (path === undefined || this.#file === undefined) return
     this.#inTransaction('begin', 'openStore', () => {
       this.get('select 1 from sqlite_schema limit 1')
-      this.#size = fileAt(path).size
+      this.#measure(path)
     })
   }
 
@@ -211,6 +215,7 @@ export class Connection implements Omit<Sql, 'erase' | 'clearFiles' | 'guardProb
     const written = isPatient
       ? this.#inTransaction('begin immediate', verb, checked)
       : this.#withoutWaiting(verb, checked)
+    this.#measureAgain()
     this.residue.retry?.()
     return written
   }
@@ -316,34 +321,70 @@ export class Connection implements Omit<Sql, 'erase' | 'clearFiles' | 'guardProb
    * read, because opening the file would release the locks of this process.
    */
   #checkFile(): void {
-    if (this.#path === undefined) return
+    if (this.#file === undefined) return
     const now = performance.now()
     if (now - this.#checkedAt < CHECK_INTERVAL_MS) return
-    const { file, size } = fileAt(this.#path)
-    const unavailable = (what: string): UndertextError =>
-      new UndertextError('STORE_UNAVAILABLE', {
-        location: this.location,
-        detail: `the file was ${what} since it was opened. Open the store again.`,
-      })
-    if (file !== this.#file && file !== 'unknown') throw unavailable('removed, moved or replaced')
-    if (file !== 'unknown') this.#checkSize(size, unavailable)
+    const size = this.requireFile()
+    if (size !== undefined) this.#checkSize(size)
     this.#checkedAt = now
+  }
+
+  /** Throws unless the path leads to the file that this connection opened; returns its size, or `undefined` if that can't be read. */
+  requireFile(): number | undefined {
+    if (this.path === undefined || this.#file === undefined) return undefined
+    const { file, size } = fileAt(this.path)
+    if (file === 'unknown') return undefined
+    if (file !== this.#file) throw this.#changedFile('removed, moved or replaced')
+    return size
+  }
+
+  #changedFile(what: string): UndertextError {
+    const detail = `the file was ${what} since it was opened. Open the store again.`
+    return new UndertextError('STORE_UNAVAILABLE', { location: this.location, detail })
   }
 
   /**
    * A file is only shortened by `VACUUM`, at a later checkpoint, which changes the version of the schema, and by `auto_vacuum`, which
-   * leaves no trace. Asking SQLite costs more than all other checks of an append, so it is only asked if the file is shorter.
+   * leaves no trace. Asking SQLite costs more than all other checks of an append, so it is only asked if the size has changed.
    */
-  #checkSize(size: number, unavailable: (what: string) => UndertextError): void {
-    if (size >= this.#size && this.#schema !== undefined) {
-      this.#size = size
-      return
-    }
-    const [bytes, schema, shortens] = this.get(SIZE_AND_SCHEMA).value as unknown as [number, number, number]
-    const isVacuumed = schema !== this.#schema || shortens !== 0
-    if (size < this.#size && (size === 0 || !isVacuumed)) throw unavailable('truncated or overwritten')
-    this.#size = Math.min(size, bytes)
+  #checkSize(size: number): void {
+    if (size === this.#size) return
+    if (size < this.#least) this.#requireVacuumed(size)
+    this.#size = size
+    this.#isUnmeasured = true
+  }
+
+  #requireVacuumed(size: number): void {
+    const [, schema, shortens] = this.#sizeAndSchema()
+    if (size === 0 || (schema === this.#schema && shortens === 0))
+      throw this.#changedFile('truncated or overwritten')
+  }
+
+  /**
+   * Measures the file outside of a transaction that adds pages. Between a `VACUUM` and its checkpoint, which a reader may delay, the file is
+   * larger than the database, and will be shortened to a size that isn't known yet.
+   */
+  #measure(path: string): void {
+    const [bytes, schema, shortens] = this.#sizeAndSchema()
+    const { file, size } = fileAt(path)
+    // The next check finds out.
+    if (file === 'unknown' || (size < this.#least && schema === this.#schema && shortens === 0)) return
+    this.#size = size
+    this.#least = size <= bytes ? size : 0
     this.#schema = schema
+    this.#isUnmeasured = false
+  }
+
+  /** Measures the file after a commit, if its size has changed. The write is stored, so an error is left to the next one. */
+  #measureAgain(): void {
+    if (!this.#isUnmeasured || this.path === undefined) return
+    try {
+      this.#measure(this.path)
+    } catch {}
+  }
+
+  #sizeAndSchema(): readonly [bytes: number, schema: number, shortens: number] {
+    return this.get(SIZE_AND_SCHEMA).value as unknown as [number, number, number]
   }
 
   #inTransaction<T>(begin: string, verb: string, work: () => T, waitsMs = this.busyTimeoutMs): T {

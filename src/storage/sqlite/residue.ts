@@ -75,7 +75,8 @@ function retryLater(connection: Connection, tookMs: number): void {
   }
 }
 
-function clear(connection: Connection): boolean {
+/** Like `clearFiles`, but throws what prevents it, and never tries again. */
+export function clear(connection: Connection): boolean {
   const found = residueOf(connection)
   if (found === undefined) return true
   if (found.stage === 'tables') {

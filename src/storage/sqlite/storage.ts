@@ -3,6 +3,7 @@ import type { GuardProblems, Sql } from '../sql/sql.ts'
 import { storageOver } from '../sql/storage.ts'
 import { complete, Done, drive, type Step, type Work } from '../sql/work.ts'
 import type { Awaitable, Estimators, Storage } from '../storage.ts'
+import { backUp } from './backup.ts'
 import { Connection } from './connection.ts'
 import { guardProblems } from './migrate.ts'
 import { clearFiles, clearFilesInTurn, finishClearing, overwriting, recordRemoval } from './residue.ts'
@@ -77,9 +78,9 @@ type Synchronous<T> = {
     : Synchronous<T[K]>
 }
 
-/** A storage whose verbs return synchronously, except for the indexing of long texts. */
-export type SqliteStorage = Synchronous<Omit<Storage, 'searching' | 'seenBy'>> &
-  Pick<Storage, 'searching'> & { seenBy(seen: string | null): SqliteStorage }
+/** A storage whose verbs return synchronously, except for backups and the indexing of long texts. */
+export type SqliteStorage = Synchronous<Omit<Storage, 'searching' | 'backup' | 'seenBy'>> &
+  Required<Pick<Storage, 'searching' | 'backup'>> & { seenBy(seen: string | null): SqliteStorage }
 
 /** Implements `Storage` over a connection to SQLite. */
 export function sqliteStorage(connection: SqliteSql, estimators: Estimators, seen?: Seen): SqliteStorage {
@@ -98,6 +99,7 @@ export function sqliteStorage(connection: SqliteSql, estimators: Estimators, see
   }) as SqliteStorage
   return {
     ...storage,
+    backup: (request) => backUp(connection, request),
     verify: (id, repair) => {
       finishClearing(connection, 'sessions.verify')
       return storage.verify(id, repair)
