@@ -61,6 +61,8 @@ export interface Failures {
   STRATEGY_FAILED: { strategy: string; error: string }
   HISTORY_DIVERGED: { sessionId: string; position: number; why: string }
   APPROVAL_STORED: { sessionId: string; toolCallIds: readonly string[] }
+  TURN_IN_PROGRESS: { sessionId: string; turnId: string; expiresAt: number }
+  TURN_LOST: { sessionId: string; turnId: string }
   OPERATION_CONFLICT: { sessionId: string; operationId: string }
   HISTORY_REFUSED: { line: number; why: string }
   IMPORT_DIVERGED: { sessionId: string; position: number; why: string }
@@ -260,6 +262,10 @@ const SENTENCES: { readonly [C in ErrorCode]: (facts: Failures[C]) => string } =
     `The strategy ${JSON.stringify(strategy)} failed (${error}); nothing was changed.`,
   REQUEST_INVALID: ({ sessionId, provider, rules, paths }) =>
     `${JSON.stringify(provider)} would reject the request of session ${JSON.stringify(sessionId)}: ${brokenRules(rules, paths)}. Nothing was sent; docs/validity.md explains the rules.`,
+  TURN_IN_PROGRESS: ({ sessionId, turnId }) =>
+    `Another turn (${turnId}) of session ${JSON.stringify(sessionId)} is under way; nothing was changed. Try again after it has ended, or pass takeOver: true to end it.`,
+  TURN_LOST: ({ sessionId, turnId }) =>
+    `The turn ${turnId} no longer holds session ${JSON.stringify(sessionId)}: it ended, or another turn took over. Nothing was written. Read the session again, and begin a new turn.`,
   OPERATION_CONFLICT: ({ operationId }) =>
     `The operation id ${JSON.stringify(operationId)} was already used for another rewind of this session; nothing was changed. Use a new id for a new operation.`,
   HISTORY_REFUSED: ({ line, why }) =>

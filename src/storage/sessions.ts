@@ -6,6 +6,7 @@ import type { View } from '../core/model/view.ts'
 import type { Readings } from '../core/tokens/calibration.ts'
 import type { Sizes } from '../core/tokens/measure.ts'
 import type { RunOfJob } from './jobs.ts'
+import type { TurnUse } from './turns.ts'
 
 /* The part of the storage interface for sessions: their fields, messages, rewinds and views. */
 
@@ -224,6 +225,8 @@ export type RewindRequest = {
   readonly params?: { readonly by: string; readonly why: string } | undefined
   /** The provider that its tokens are counted for. */
   readonly provider: string
+  /** The turn that must hold the session. */
+  readonly turn?: TurnUse | undefined
 }
 
 /** The result of a rewind. */

@@ -52,6 +52,7 @@ import type {
   ToolCallQuery,
   Trigger,
 } from './sessions.ts'
+import type { Turns, TurnUse } from './turns.ts'
 
 export * from './jobs.ts'
 export * from './notes.ts'
@@ -59,6 +60,7 @@ export * from './past.ts'
 export * from './requests.ts'
 export * from './search.ts'
 export * from './sessions.ts'
+export * from './turns.ts'
 
 /*
  * The storage interface. Each method is one transaction. SQLite returns values, other databases return promises, and callers await both.
@@ -336,14 +338,15 @@ export interface Storage {
 
   /**
    * Appends messages, all or none; creates the session if necessary. With `previewing`, large tool outputs among them are shortened in the
-   * same transaction, which doesn't change the view epoch. Throws `POSITION_CONFLICT`, `IDEMPOTENCY_CONFLICT`, `MESSAGE_ID_TAKEN`,
-   * `ESTIMATOR_UNKNOWN`.
+   * same transaction, which doesn't change the view epoch. With `turn`, nothing is written unless that turn holds the session, and its
+   * draft is removed. Throws `POSITION_CONFLICT`, `IDEMPOTENCY_CONFLICT`, `MESSAGE_ID_TAKEN`, `ESTIMATOR_UNKNOWN`, `TURN_LOST`.
    */
   append(
     id: string,
     messages: readonly NewMessage[],
     expectedPosition: number | undefined,
     previewing?: Previewing,
+    turn?: TurnUse,
   ): Awaitable<Appended>
   /**
    * Hides the end of the view, from a row on, as one compaction of kind `manual`, and appends messages, in one transaction. Creates the
@@ -466,6 +469,8 @@ export interface Storage {
   /** The search and its index. */
   readonly searching: Searching
   readonly notes: Notes
+  /** Turns, drafts of answers, and tool calls that were begun. */
+  readonly turns: Turns
 
   /** Export and restore of whole sessions as records. */
   readonly histories: Histories

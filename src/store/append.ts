@@ -5,7 +5,7 @@ import { taken } from '../core/messages/check.ts'
 import { compactionBlock, lastBlockOf } from '../core/messages/compaction-block.ts'
 import { type NewMessage, type ProviderPart, partsOf } from '../core/messages/message.ts'
 import { checkMessages } from '../core/messages/message-check.ts'
-import type { Appended, AppendedMessage, AppendPreview, Previewing } from '../storage/storage.ts'
+import type { Appended, AppendedMessage, AppendPreview, Previewing, TurnUse } from '../storage/storage.ts'
 import {
   type ProviderCompactionResult,
   type ProviderRecord,
@@ -35,11 +35,12 @@ export async function appendMessages(
   messages: readonly NewMessage[],
   expectedPosition: number | undefined,
   previewing: Previewing,
+  turn?: TurnUse,
 ): Promise<AppendResult> {
   const blockIndex = lastIndexWithBlock(messages)
   let written: Appended
   try {
-    written = await context.storage.append(sessionId, messages, expectedPosition, previewing)
+    written = await context.storage.append(sessionId, messages, expectedPosition, previewing, turn)
   } catch (error) {
     if (!(error instanceof RangeError)) throw error
     throw invalid('append: a message is too long for a JavaScript string')

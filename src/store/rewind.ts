@@ -13,6 +13,7 @@ import type {
   RewindRequest,
   Rewound,
   Session,
+  TurnUse,
 } from '../storage/storage.ts'
 import { recordAppended } from './append.ts'
 import { authorshipSchema, type Cause, causeSchema, messageSchema } from './config/store-options.ts'
@@ -100,6 +101,7 @@ export async function rewind(
   sessionId: string,
   options: RewindOptions,
   previewing: Previewing,
+  turn?: TurnUse,
 ): Promise<RewindResult & ReasoningChange> {
   const { storage } = context
   const checked = check(rewindSchema, options, 'rewind')
@@ -122,6 +124,7 @@ export async function rewind(
       compactionId: uuidv7(),
       run: { runId: uuidv7(), trigger: 'manual', actor, reason },
       provider: context.modelFor(session).key,
+      turn,
     }
     try {
       return { done: await storage.rewind(sessionId, full, previewing), append: decision.append }

@@ -8,6 +8,7 @@ import type {
   Previewing,
   Session,
   Storage,
+  TurnUse,
   UndoOutcome,
   UndoRequest,
 } from '../storage/storage.ts'
@@ -60,7 +61,12 @@ export class Services<S extends Storage = Storage> {
     this.warnings = new Warnings(events)
   }
 
-  append(id: string, messages: readonly NewMessage[], options: AppendOptions = {}): Promise<AppendResult> {
+  append(
+    id: string,
+    messages: readonly NewMessage[],
+    options: AppendOptions = {},
+    turn?: TurnUse,
+  ): Promise<AppendResult> {
     const isBare = isEmptyObject(options) && options.expectedPosition === undefined
     const checked = isBare ? NO_OPTIONS : check(appendSchema, options, 'append')
     const { expectedPosition, previewToolOutputs } = checked
@@ -68,7 +74,7 @@ export class Services<S extends Storage = Storage> {
     const previewing =
       previewToolOutputs === undefined ? this.previewing : previewingFor(this.context, previewToolOutputs)
     this.searcher.index.offer()
-    return appendMessages(this.context, id, messages, expectedPosition, previewing)
+    return appendMessages(this.context, id, messages, expectedPosition, previewing, turn)
   }
 
   async preview(id: string, config: PreviewOptions): Promise<CompactionPreview | null> {

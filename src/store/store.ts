@@ -40,6 +40,7 @@ import { Messages } from './topics/messages.ts'
 import { Notes } from './topics/notes.ts'
 import { Requests } from './topics/requests.ts'
 import { Sessions } from './topics/sessions.ts'
+import { type BeginTurnOptions, beginTurn, type Turn } from './turns.ts'
 import { type UndoIfFitsOptions, type UndoIfFitsResult, undoIfFits } from './undo-if-fits.ts'
 
 const messagesSchema = z.strictObject({
@@ -363,6 +364,18 @@ export class Store<S extends Storage = Storage> {
    */
   async rewind(sessionId: string, options: RewindOptions): Promise<RewindResult & ReasoningChange> {
     return rewind(this.#services.context, checkId(sessionId), options, this.#services.previewing)
+  }
+
+  /**
+   * Begins a turn: claims the session until the answer is stored, so that two requests at once don't answer the same message or run the
+   * same tool twice (docs/turns.md). While another turn is under way, waits up to `waitMs` (default 5 seconds) and then throws
+   * `TURN_IN_PROGRESS`. A turn whose process is dead is taken over: at once on the same machine, and after at most 15 seconds otherwise.
+   *
+   * End the turn with `finish`, or use `await using`. The other methods of the store don't need a turn and aren't affected by one. Throws
+   * `SESSION_NOT_FOUND`, `TURN_IN_PROGRESS`, and `ABORTED` if the signal fires.
+   */
+  async beginTurn(sessionId: string, options: BeginTurnOptions = {}): Promise<Turn> {
+    return beginTurn(this.#services, checkId(sessionId), options)
   }
 
   /**

@@ -1,4 +1,4 @@
-import { UndertextError } from '../../src/core/errors.ts'
+import { isUndertextError, UndertextError } from '../../src/core/errors.ts'
 import { previewsOf } from '../../src/core/files/tool-output/message-previews.ts'
 import { canonicalJson, type JsonObject } from '../../src/core/messages/json.ts'
 import {
@@ -80,6 +80,7 @@ import type {
   Snapshot,
   SourceQuery,
   Storage,
+  TurnUse,
   ToolCallQuery,
   UndoOutcome,
   UndoRequest,
@@ -91,6 +92,7 @@ import type {
 import { ModelJobs } from './model-jobs.ts'
 import { ModelNotes } from './model-notes.ts'
 import { ModelReadings } from './model-readings.ts'
+import { ModelTurns } from './model-turns.ts'
 import {
   indexView,
   isVisible,
@@ -164,6 +166,10 @@ export class ModelStorage implements Storage {
   readonly notes = new ModelNotes(
     (id, owner) => this.#requireFor(id, owner).session,
     (id, messageId) => this.requireMessages(id, [messageId]),
+  )
+  readonly turns = new ModelTurns(
+    (id) => this.#counted(this.#require(id)).messageCount,
+    (id, callId) => this.toolOutput(id, callId, undefined),
   )
   /** The model keeps no audit, so it has no whole histories to give or to take. */
   /** Nor an index. */
@@ -441,6 +447,7 @@ export class ModelStorage implements Storage {
     const { log } = this.#require(id)
     this.#sessions.delete(id)
     this.notes.purgeSession(id)
+    this.turns.purgeSession(id)
     const messages = log.rows.filter(({ position }) => position !== undefined).length
     return { messages, compactions: log.compactions.length, blobs: 0 }
   }
@@ -450,8 +457,10 @@ export class ModelStorage implements Storage {
     messages: readonly NewMessage[],
     expected: number | undefined,
     previewing?: Previewing,
+    turn?: TurnUse,
   ): Appended {
     this.#open()
+    if (turn !== undefined) return this.#appendFor(turn, id, messages, expected, previewing)
     const isNew = !this.#sessions.has(id)
     if (isNew) this.createSession(id, {}, this.#estimator.name)
     const stored = this.#sessions.get(id)!
@@ -466,6 +475,27 @@ export class ModelStorage implements Storage {
       stored.log = before
       if (isNew) this.#sessions.delete(id)
       throw error
+    }
+  }
+
+  #appendFor(
+    turn: TurnUse,
+    id: string,
+    messages: readonly NewMessage[],
+    expected: number | undefined,
+    previewing?: Previewing,
+  ): Appended {
+    try {
+      const settle = this.turns.use(id, turn)
+      if (settle === undefined) return { messages: [] }
+      const appended = this.append(id, messages, expected, previewing)
+      settle()
+      return appended
+    } catch (error) {
+      const stored = this.#sessions.get(id)
+      const repeated = stored && isUndertextError(error, 'TURN_LOST') && this.#repeated(id, stored, messages)
+      if (!repeated) throw error
+      return { messages: repeated }
     }
   }
 
@@ -590,10 +620,12 @@ export class ModelStorage implements Storage {
       compactionId,
       run,
       provider,
+      turn,
     }: RewindRequest,
     previewing?: Previewing,
   ): Rewound {
     this.#open()
+    const settle = turn && this.turns.use(id, turn)
     const known = operation && this.rewound(id, operation)
     if (known !== undefined) return known
     const stored = this.#sessions.get(id)
@@ -620,6 +652,7 @@ export class ModelStorage implements Storage {
       }
       if (operation !== undefined)
         this.#sessions.get(id)!.operations.set(operation.id, { digest: operation.digest, done })
+      settle?.()
       return done
     } catch (error) {
       if (before !== undefined) this.#sessions.set(id, before)

@@ -101,4 +101,10 @@ export const MIGRATIONS: readonly (readonly string[])[] = [
     "CREATE TRIGGER notes_are_kept BEFORE DELETE ON {schema}.notes FOR EACH ROW WHEN ((current_setting('undertext.purging'::text, true) IS DISTINCT FROM 'on'::text)) EXECUTE FUNCTION {schema}.refuse('notes are kept; only a purge removes them');",
     "CREATE TRIGGER notes_are_not_truncated BEFORE TRUNCATE ON {schema}.notes FOR EACH STATEMENT EXECUTE FUNCTION {schema}.refuse('notes are kept');",
   ], // 0000_baseline
+  [
+    "CREATE TABLE {schema}.\"claims\" (\n\t\"family\" bigint NOT NULL,\n\t\"session\" bigint NOT NULL,\n\t\"position\" bigint NOT NULL,\n\t\"call\" text NOT NULL,\n\t\"turn\" text NOT NULL,\n\t\"at\" bigint NOT NULL,\n\tCONSTRAINT \"claims_pkey\" PRIMARY KEY(\"family\",\"session\",\"position\",\"call\")\n);",
+    "CREATE TABLE {schema}.\"turns\" (\n\t\"family\" bigint NOT NULL,\n\t\"session\" bigint NOT NULL,\n\t\"id\" text NOT NULL,\n\t\"holder\" text NOT NULL,\n\t\"expires\" bigint NOT NULL,\n\t\"draft\" text,\n\t\"draft_turn\" text,\n\t\"draft_position\" bigint,\n\t\"draft_at\" bigint,\n\tCONSTRAINT \"turns_pkey\" PRIMARY KEY(\"family\",\"session\")\n);",
+    "ALTER TABLE {schema}.turns ALTER COLUMN id SET STATISTICS 0, ALTER COLUMN draft SET STATISTICS 0, ALTER COLUMN draft_turn SET STATISTICS 0;",
+    "ALTER TABLE {schema}.claims ALTER COLUMN call SET STATISTICS 0, ALTER COLUMN turn SET STATISTICS 0;",
+  ], // 0001_turns
 ]

@@ -1,4 +1,4 @@
-import { UndertextError } from '../../core/errors.ts'
+import { isUndertextError, UndertextError } from '../../core/errors.ts'
 import {
   MIN_PREVIEWED_LENGTH,
   type PartPreview,
@@ -17,6 +17,7 @@ import type {
   KnownMessage,
   Previewing,
   SessionSettings,
+  TurnUse,
 } from '../storage.ts'
 import { commitPreviews, type RowPreview } from './append-preview.ts'
 import { CONTENT_COLUMNS, INSERT_CONTENT, insertInto, SIZE_COLUMNS, sizeColumns } from './columns.ts'
@@ -32,6 +33,7 @@ import {
 import { decodeRole, encodeFlags, encodeRole, encodeTools, rowId } from './row-codec.ts'
 import { decodeSettings, estimatorOf, insertSession, requireHead } from './sessions.ts'
 import { reading, type Sql } from './sql.ts'
+import { useTurn } from './turns.ts'
 import { CONTENT_OF_M } from './view.ts'
 import { begun, Done, mapped, type Step, type Work } from './work.ts'
 
@@ -76,12 +78,42 @@ export function* append(
   messages: readonly NewMessage[],
   expectedPosition: number | undefined,
   previewing?: Previewing,
+  turn?: TurnUse,
 ): Work<Appended> {
   const request = { sessionId, messages, previewing }
   const batch = prepareBatch(sql, request)
+  if (turn !== undefined) return yield* appendForTurn(sql, request, batch, expectedPosition, turn)
   const appended = yield* appendAtOnce(sql, sessionId, batch, expectedPosition)
   if (appended !== undefined) return appended
   return yield* writeMessages(sql, 'append', request, (write) => write(expectedPosition), batch)
+}
+
+/** A position that no session has. */
+const NO_POSITION = -1
+
+/** Appends messages if a turn holds the session. If they are stored with their keys, a repeated append returns them after its end too. */
+function* appendForTurn(
+  sql: Sql,
+  request: AppendRequest,
+  batch: Batch,
+  expectedPosition: number | undefined,
+  turn: TurnUse,
+): Work<Appended> {
+  const { sessionId } = request
+  const appending = function* (write: (expected: number | undefined) => Work<Appended>): Work<Appended> {
+    if (!(yield* useTurn(sql, sessionId, turn))) return { messages: [] }
+    return yield* write(expectedPosition)
+  }
+  try {
+    return yield* writeMessages(sql, 'append', request, appending, batch)
+  } catch (error) {
+    if (!isUndertextError(error, 'TURN_LOST')) throw error
+    try {
+      return yield* writeMessages(sql, 'append', request, (write) => write(NO_POSITION), batch)
+    } catch (conflict) {
+      throw isUndertextError(conflict, 'POSITION_CONFLICT') ? error : conflict
+    }
+  }
 }
 
 /** The maximum number of messages in one statement. */

@@ -78,4 +78,8 @@ export const MIGRATIONS: readonly (readonly string[])[] = [
     "CREATE TRIGGER undertext_notes_are_not_replaced BEFORE INSERT ON undertext_notes\nWHEN EXISTS (SELECT 1 FROM undertext_notes WHERE session = NEW.session AND owner = NEW.owner AND no = NEW.no)\nBEGIN SELECT RAISE(ABORT, 'undertext: this note already exists'); END;",
     "CREATE TRIGGER undertext_notes_are_kept BEFORE DELETE ON undertext_notes\nWHEN NOT EXISTS (SELECT 1 FROM undertext_meta WHERE key = 'purging')\nBEGIN SELECT RAISE(ABORT, 'undertext: notes are kept; only a purge removes them'); END;",
   ], // 0000_baseline
+  [
+    "CREATE TABLE `undertext_claims` (\n\t`session` integer NOT NULL,\n\t`position` integer NOT NULL,\n\t`call` text NOT NULL,\n\t`turn` text NOT NULL,\n\t`at` integer NOT NULL,\n\tPRIMARY KEY(`session`, `position`, `call`)\n);",
+    "CREATE TABLE `undertext_turns` (\n\t`session` integer PRIMARY KEY NOT NULL,\n\t`id` text NOT NULL,\n\t`holder` text NOT NULL,\n\t`expires` integer NOT NULL,\n\t`draft` text,\n\t`draft_turn` text,\n\t`draft_position` integer,\n\t`draft_at` integer\n);",
+  ], // 0001_turns
 ]
