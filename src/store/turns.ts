@@ -85,8 +85,9 @@ export class Turn {
    * too, until `keepDraft`, `dropDraft`, `flush`, `append` or `finish`.
    */
   readonly draft: TurnDraft | undefined
+  /** The option `idleMs`. It may be changed while the turn runs. */
+  idleMs: number
   readonly #services: Services
-  readonly #idleMs: number
   #messages: readonly NewMessage[]
   #usedAt = 0
   #heartbeat: NodeJS.Timeout | undefined
@@ -104,7 +105,7 @@ export class Turn {
     this.id = id
     this.draft = draft
     this.#messages = draft?.messages ?? []
-    this.#idleMs = idleMs
+    this.idleMs = idleMs
     this.#noteUse()
   }
 
@@ -182,7 +183,8 @@ export class Turn {
       await this.#services.context.storage.turns.end(this.sessionId, this.id)
     } catch (error) {
       // The session was purged, or the store was closed: the turn is no longer live in either case.
-      if (!isUndertextError(error, 'SESSION_NOT_FOUND') && !isUndertextError(error, 'STORE_CLOSED')) throw error
+      if (!isUndertextError(error, 'SESSION_NOT_FOUND') && !isUndertextError(error, 'STORE_CLOSED'))
+        throw error
     }
   }
 
@@ -210,7 +212,7 @@ export class Turn {
   }
 
   async #renew(): Promise<void> {
-    if (performance.now() - this.#usedAt > this.#idleMs) return this.#stop()
+    if (performance.now() - this.#usedAt > this.idleMs) return this.#stop()
     try {
       const isHeld = await this.#services.context.storage.turns.renew(this.sessionId, leaseOf(this.id))
       if (!isHeld) this.#stop()

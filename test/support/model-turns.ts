@@ -1,7 +1,8 @@
 import { UndertextError } from '../../src/core/errors.ts'
 import type { NewMessage } from '../../src/core/messages/message.ts'
+import type { ToolOutput } from '../../src/core/model/tool-calls.ts'
 import { liveRuns } from '../../src/storage/process.ts'
-import type { Lease, TakenTurn, ToolOutput, TurnDraft, Turns, TurnUse } from '../../src/storage/storage.ts'
+import type { Lease, TakenTurn, TurnDraft, Turns, TurnUse } from '../../src/storage/storage.ts'
 
 type Held = { lease: Lease | undefined; draft: TurnDraft | undefined; readonly claims: Set<string> }
 
@@ -34,7 +35,12 @@ export class ModelTurns implements Turns {
 
   flush(id: string, turnId: string, messages: readonly NewMessage[]): void {
     const position = this.#positionOf(id)
-    this.#own(id, turnId).draft = { turnId, messages: structuredClone(messages), position, flushedAt: Date.now() }
+    this.#own(id, turnId).draft = {
+      turnId,
+      messages: structuredClone(messages),
+      position,
+      flushedAt: Date.now(),
+    }
   }
 
   drop(id: string, turnId: string): void {

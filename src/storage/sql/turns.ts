@@ -76,11 +76,14 @@ export function* flushDraft(
   })
 }
 
-export const dropDraft = writing('turn.dropDraft', function* (sql: Sql, id: string, turnId: string): Work<void> {
-  const { no } = yield* requireHead(sql, id)
-  const changed = yield* sql.change(`update undertext_turns set ${NO_DRAFT} where ${OWN_TURN}`, no, turnId)
-  if (changed !== 1) throw lost(id, turnId)
-})
+export const dropDraft = writing(
+  'turn.dropDraft',
+  function* (sql: Sql, id: string, turnId: string): Work<void> {
+    const { no } = yield* requireHead(sql, id)
+    const changed = yield* sql.change(`update undertext_turns set ${NO_DRAFT} where ${OWN_TURN}`, no, turnId)
+    if (changed !== 1) throw lost(id, turnId)
+  },
+)
 
 export const endTurn = writing('turn.end', function* (sql: Sql, id: string, turnId: string): Work<void> {
   const { no } = yield* requireHead(sql, id)
@@ -109,8 +112,7 @@ export const claimCall = writing(
     const own = yield* sql.get(`select 1 from undertext_turns where ${OWN_TURN}`, session.no, turnId)
     if (own === undefined) throw lost(id, turnId)
     const pair = yield* newestCall(sql, session, callId)
-    if (pair?.call === undefined)
-      throw new UndertextError('TOOL_CALL_NOT_FOUND', { sessionId: id, callId })
+    if (pair?.call === undefined) throw new UndertextError('TOOL_CALL_NOT_FOUND', { sessionId: id, callId })
     if (pair.result !== undefined) return false
     const place = [session.no, pair.call.row.position, callId]
     const known = yield* sql.get(
@@ -160,7 +162,9 @@ function decodeDraft(draft: string, session: string): NewMessage[] {
   return messages.map((message: unknown) => {
     if (!isObject(message) || typeof message.content !== 'string') throw damaged('draft', session)
     const { content, blobs = null, data = [], ...rest } = message
-    const bytes = (data as [string, string][]).map(([hash, text]) => [hash, Buffer.from(text, 'base64')] as const)
+    const bytes = (data as [string, string][]).map(
+      ([hash, text]) => [hash, Buffer.from(text, 'base64')] as const,
+    )
     const read = decodeContent(content, blobs as string | null, new Map(bytes), session)
     return { ...rest, content: read } as unknown as NewMessage
   })

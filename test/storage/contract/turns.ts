@@ -144,9 +144,11 @@ export function describeTurns({ open, openBoth }: Contract): void {
       const turn = await store.beginTurn(S)
       await turn.flush([says('XYZZY one')])
       await turn.flush([says('XYZZY one two'), calls('c')])
-      expect([await store.getContextStats(S), await store.getMessages(S), await store.sessions.get(S)]).toEqual(
-        before,
-      )
+      expect([
+        await store.getContextStats(S),
+        await store.getMessages(S),
+        await store.sessions.get(S),
+      ]).toEqual(before)
       expect(await texts(store)).toEqual(['Hello'])
       expect(JSON.stringify(await store.renderHistory(S, { provider: 'openai' }))).not.toContain('XYZZY')
       expect(JSON.stringify(await store.prepareRequest(S))).not.toContain('XYZZY')
@@ -234,10 +236,13 @@ export function describeTurns({ open, openBoth }: Contract): void {
       await turn.keepDraft()
       await turn.append([user('And?')])
       const [row] = (await store.getMessages(S)).slice(2)
-      expect(row).toMatchObject({ content: calls('c').content, metadata: { undertext: { brokenOff: 'stopped' } } })
-      const { messages, mends } = await store.renderHistory(S, { provider: 'anthropic' })
-      expect(mends).toContainEqual({ kind: 'result-added', messageId: row!.id })
-      expect(messages.map(({ role }) => role)).toEqual(['user', 'assistant', 'tool', 'user'])
+      expect(row).toMatchObject({
+        content: calls('c').content,
+        metadata: { undertext: { brokenOff: 'stopped' } },
+      })
+      const { messages, mends } = await store.renderHistory(S, { provider: 'openai' })
+      expect(mends).toContainEqual({ kind: 'result-added', messageId: row!.id, toolCallId: 'c' })
+      expect(messages.map(({ role }) => role)).toEqual(['user', 'assistant', 'assistant', 'tool', 'user'])
       await turn.end()
     })
 
@@ -312,9 +317,8 @@ export function describeTurns({ open, openBoth }: Contract): void {
       let session = 0
       await fc.assert(
         fc.asyncProperty(fc.array(operation, { maxLength: 14 }), async (operations) => {
-          const { store: own } = session === 0 ? { store } : { store }
           const id = `p${session++}`
-          await own.append(id, [user('q')])
+          await store.append(id, [user('q')])
           const log = ['q']
           let draft: string | undefined
           let holder: Turn | undefined
@@ -334,10 +338,10 @@ export function describeTurns({ open, openBoth }: Contract): void {
             if (one.does === 'begin' || one.does === 'takeOver') {
               const options = one.does === 'begin' ? { waitMs: 0 } : { takeOver: true }
               if (one.does === 'begin' && holder !== undefined) {
-                await refusal(own.beginTurn(id, options), 'TURN_IN_PROGRESS')
+                await refusal(store.beginTurn(id, options), 'TURN_IN_PROGRESS')
                 continue
               }
-              const begun = await own.beginTurn(id, options)
+              const begun = await store.beginTurn(id, options)
               expect(begun.draft?.messages).toEqual(draft === undefined ? undefined : [says(draft)])
               // Sometimes the turn that was taken over is used again.
               turn = holder !== undefined && operations.length % 2 === 0 ? turn : begun
@@ -392,8 +396,8 @@ export function describeTurns({ open, openBoth }: Contract): void {
             }
           }
           await holder?.end()
-          expect(await texts(own, id)).toEqual(log)
-          const last = await own.beginTurn(id, { waitMs: 0 })
+          expect(await texts(store, id)).toEqual(log)
+          const last = await store.beginTurn(id, { waitMs: 0 })
           expect(last.draft?.messages).toEqual(draft === undefined ? undefined : [says(draft)])
           await last.end()
         }),

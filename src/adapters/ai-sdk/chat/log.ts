@@ -4,7 +4,9 @@ import { canonicalJson, defined } from '../../../core/messages/json.ts'
 import { type NewMessage, type Part, partsOf, type StoredMessage } from '../../../core/messages/message.ts'
 import { withoutGivenMark } from '../../../core/messages/user-answers.ts'
 import { unlessUnknown } from '../../../store/arguments.ts'
+import type { RewindOptions } from '../../../store/rewind.ts'
 import type { Store } from '../../../store/store.ts'
+import type { Turn } from '../../../store/turns.ts'
 import { Conversion } from '../../conversion.ts'
 import { appendNamed, recordNames } from '../../recovering.ts'
 import { withRetries } from '../../retry.ts'
@@ -19,6 +21,7 @@ import { groupsOf, uiMetadata, uiRowOf } from '../ui-rows.ts'
 export type ChatStorage = Pick<
   Store,
   | 'append'
+  | 'beginTurn'
   | 'sessions'
   | 'getContextStats'
   | 'getMessages'
@@ -48,6 +51,8 @@ export type Chat = {
   readonly chatId: string
   readonly owner: string | undefined
   readonly actor: string | undefined
+  /** The turn that changes it; `undefined` outside of turns. */
+  readonly turn?: Turn | undefined
 }
 
 /** Reads a chat as people see it: the log without rewound messages, compacted or not. Throws `SESSION_NOT_FOUND`. */
@@ -136,7 +141,7 @@ function withoutIds({ role, content, metadata, createdAt }: NewMessage): NewMess
 }
 
 async function commit(
-  { store, chatId, actor, owner }: Chat,
+  { store, chatId, actor, owner, turn }: Chat,
   { position, stored }: ChatLog,
   { hide, append }: Change,
 ): Promise<Omit<ChatChange, 'isConflict'>> {
@@ -144,19 +149,31 @@ async function commit(
   const placed = (messages: readonly { readonly position: number }[]): AppendedRow[] =>
     messages.map((message, at) => ({ position: message.position, row: append[at]! }))
   if (first === undefined) {
-    const { messages } = await appendNamed(store, chatId, append, { owner }, { expectedPosition: position })
+    const appending: Pick<ChatStorage, 'append' | 'sessions'> =
+      turn === undefined
+        ? store
+        : { sessions: store.sessions, append: (_, rows, options) => turn.append(rows, options) }
+    const { messages } = await appendNamed(
+      appending,
+      chatId,
+      append,
+      { owner },
+      { expectedPosition: position },
+    )
     const lastRowId = messages.at(-1)!.id
     return { rowsAppended: messages.length, rowsHidden: 0, lastRowId, appended: placed(messages) }
   }
   await recordNames(store, chatId, { owner })
-  const { messages, rowsHidden, compactionId } = await store.rewind(chatId, {
+  const options: RewindOptions = {
     from: { beforeMessage: first.id },
     keepCompactions: true,
     ...(append.length > 0 && { append }),
     expectedPosition: position,
     ...causeOf('rewound'),
     ...defined({ actor }),
-  })
+  }
+  const rewound = turn === undefined ? store.rewind(chatId, options) : turn.rewind(options)
+  const { messages, rowsHidden, compactionId } = await rewound
   const left = stored.flatMap(({ rows }) => rows).findLast((row) => !hide.includes(row))
   const last = messages.at(-1)?.id ?? left?.id
   const appended = placed(messages)
