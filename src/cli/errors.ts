@@ -135,7 +135,7 @@ export const ENDINGS: { readonly [C in ErrorCode]: Words<C> } = {
   APPROVAL_STORED: {
     exit: EXIT.refused,
     sentence: ({ sessionId, toolCallIds }) =>
-      `In session ${JSON.stringify(sessionId)}, another request stored the approval of ${counted(toolCallIds.length, 'tool call')}, and their results aren't stored.`,
+      `In session ${JSON.stringify(sessionId)}, another request stored the approval of ${counted(toolCallIds.length, 'tool call')}.`,
   },
   TURN_IN_PROGRESS: {
     exit: EXIT.refused,

@@ -280,7 +280,7 @@ const SENTENCES: { readonly [C in ErrorCode]: (facts: Failures[C]) => string } =
   FILE_CHANGED: ({ file, imported }) =>
     `${JSON.stringify(file)} was changed after it was checked and before it was stored; ${conversations(imported)}. Import it again once no program is writing to it.`,
   APPROVAL_STORED: ({ sessionId, toolCallIds }) =>
-    `In session ${JSON.stringify(sessionId)}, another request stored the approval of ${toolCallIds.length === 1 ? 'a tool call that has' : `${toolCallIds.length} tool calls that have`} no result yet, so the tools may still be running. Load the chat again later. If that request is no longer running, pass repeatApproved: true to run them again.`,
+    `In session ${JSON.stringify(sessionId)}, another request stored the approval of ${toolCallIds.length === 1 ? 'a tool call' : `${toolCallIds.length} tool calls`}, so nothing was run. Load the chat again. If a call has no result although no request is running, it is unknown whether its tool ran: pass repeatApproved: true to run it again.`,
   HISTORY_DIVERGED: ({ sessionId, position, why }) =>
     `The prompt continues from position ${position} of session ${JSON.stringify(sessionId)}, but the messages after it can't be rewound (${why}). Continue from the end, or in a new session.`,
 }

@@ -112,8 +112,8 @@ export type ChatStore<UI_MESSAGE extends UIMessageLike = SdkUIMessage> = {
     options?: Omit<TurnOptions, 'model'> & { readonly model?: MODEL },
   ): Promise<ChatTurn<UI_MESSAGE, MODEL>>
   /**
-   * Hides a user message that has no answer, by default the last message of the chat. What an edit or a regeneration had replaced is shown
-   * again. Returns whether there was such a message.
+   * Hides a user message that has no answer, by default the last message of the chat, and ends a turn that would answer it. What an edit
+   * or a regeneration had replaced is shown again. Returns whether there was such a message.
    */
   withdraw(chatId: string, options?: WithdrawOptions): Promise<boolean>
   /**
@@ -212,6 +212,9 @@ async function withdraw(chat: Chat, messageId: string | undefined): Promise<bool
   const named = stored[at]
   if (named?.message.role !== 'user') return false
   if (stored.slice(at).some(({ message }) => message.role === 'assistant')) return false
+  // The request failed, so its turn is over, and there is nothing to keep of its answer.
+  await using turn = await store.beginTurn(chatId, { takeOver: true })
+  await turn.dropDraft()
   const [first, last] = [named.rows[0]!.position ?? 0, named.rows.at(-1)!.position ?? 0]
   const before = stored[at - 1]?.rows.at(-1)?.position ?? 0
   const rewinds = (await store.listCompactions(chatId)).filter(
