@@ -47,6 +47,8 @@ export class Services<S extends Storage = Storage> {
   readonly background: Background
   readonly warnings: Warnings
   readonly searcher: Searcher
+  /** The turns that haven't ended. */
+  readonly turns = new Set<{ end(): Promise<void> }>()
   /** How appends shorten large tool outputs, by the settings of the store. */
   readonly previewing: Previewing
 

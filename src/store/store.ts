@@ -40,7 +40,7 @@ import { Messages } from './topics/messages.ts'
 import { Notes } from './topics/notes.ts'
 import { Requests } from './topics/requests.ts'
 import { Sessions } from './topics/sessions.ts'
-import { type BeginTurnOptions, beginTurn, type Turn } from './turns.ts'
+import { type BeginTurnOptions, beginTurn, endTurns, type Turn } from './turns.ts'
 import { type UndoIfFitsOptions, type UndoIfFitsResult, undoIfFits } from './undo-if-fits.ts'
 
 const messagesSchema = z.strictObject({
@@ -462,7 +462,7 @@ export class Store<S extends Storage = Storage> {
   }
 
   /**
-   * Closes the store; a connection of the application stays open. Closing twice has no effect. Waits up to `timeoutMs` (default 0) for
+   * Closes the store, and ends its turns; a connection of the application stays open. Closing twice has no effect. Waits up to `timeoutMs` (default 0) for
    * background runs; runs that take longer are aborted, change nothing, and stay queued for the next process.
    */
   async close(options: CloseOptions = {}): Promise<void> {
@@ -471,6 +471,7 @@ export class Store<S extends Storage = Storage> {
     if (ending !== undefined) await ending
     const indexing = this.#services.searcher.index.close()
     if (indexing !== undefined) await indexing
+    await endTurns(this.#services)
     await this.#services.context.storage.close()
   }
 

@@ -66,6 +66,17 @@ export async function beginTurn(
   }
 }
 
+/** Ends the turns of a store that closes, so that other processes needn't wait for them. A claim that can't be released runs out. */
+export async function endTurns({ turns }: Services): Promise<void> {
+  for (const turn of [...turns]) {
+    try {
+      await turn.end()
+    } catch (error) {
+      if (!isUndertextError(error)) throw error
+    }
+  }
+}
+
 function leaseOf(id: string): Lease {
   return { runId: id, holder: LEASE_HOLDER, expiresAt: Date.now() + LEASE_MS }
 }
@@ -208,6 +219,7 @@ export class Turn {
   #noteUse(): void {
     this.#usedAt = performance.now()
     liveRuns.add(this.id)
+    this.#services.turns.add(this)
     this.#heartbeat ??= setInterval(() => void this.#renew(), RENEW_MS).unref()
   }
 
@@ -225,6 +237,7 @@ export class Turn {
   #stop(): void {
     clearInterval(this.#heartbeat)
     this.#heartbeat = undefined
+    this.#services.turns.delete(this)
     liveRuns.delete(this.id)
   }
 }

@@ -422,7 +422,7 @@ export function describeTurns({ open, openBoth }: Contract): void {
       await held.flush([says('half')])
       await first.close()
       await held.end()
-      const last = await second.beginTurn(S)
+      const last = await second.beginTurn(S, { waitMs: 0 })
       expect(last.draft?.messages).toEqual([says('half')])
       await last.end()
       await second.close()

@@ -205,7 +205,7 @@ export function chatStore<UI_MESSAGE extends UIMessageLike = SdkUIMessage>(
 }
 
 async function withdraw(chat: Chat, messageId: string | undefined): Promise<boolean> {
-  const { store, chatId, actor } = chat
+  const { store, chatId } = chat
   const { stored, added } = await readChat(chat)
   const at =
     messageId === undefined ? stored.length - 1 : stored.findIndex(({ message }) => message.id === messageId)
@@ -213,8 +213,24 @@ async function withdraw(chat: Chat, messageId: string | undefined): Promise<bool
   if (named?.message.role !== 'user') return false
   if (stored.slice(at).some(({ message }) => message.role === 'assistant')) return false
   // The request failed, so its turn is over, and there is nothing to keep of its answer.
-  await using turn = await store.beginTurn(chatId, { takeOver: true })
-  await turn.dropDraft()
+  const turn = await store.beginTurn(chatId, { takeOver: true })
+  try {
+    await turn.dropDraft()
+    await withdrawFrom(chat, stored, added, at)
+  } finally {
+    await turn.end()
+  }
+  return true
+}
+
+/** Hides the user message at an index, which has no answer. */
+async function withdrawFrom(
+  { store, chatId, actor }: Chat,
+  stored: readonly StoredUIMessage[],
+  added: readonly StoredMessage[],
+  at: number,
+): Promise<void> {
+  const named = stored[at]!
   const [first, last] = [named.rows[0]!.position ?? 0, named.rows.at(-1)!.position ?? 0]
   const before = stored[at - 1]?.rows.at(-1)?.position ?? 0
   const rewinds = (await store.listCompactions(chatId)).filter(
@@ -232,7 +248,6 @@ async function withdraw(chat: Chat, messageId: string | undefined): Promise<bool
   const replaced = regenerated ?? rewinds.findLast((one) => hides(one, before, first))
   if (replaced !== undefined)
     await store.undoCompaction(chatId, replaced.id, { both: true, ...defined({ actor }) })
-  return true
 }
 
 /** Checks the messages of a chat. Throws `INVALID_INPUT`, also for two messages with the same id. */

@@ -18,6 +18,8 @@ const FLUSH_MS = 1_000
 export class Drafting {
   readonly #turn: Turn
   readonly #answerId: () => string | undefined
+  #newest: (() => readonly NewMessage[]) | undefined
+  #timer: NodeJS.Timeout | undefined
   #flushed = Number.NEGATIVE_INFINITY
   #flushing: Promise<void> | undefined
   #isOver = false
@@ -28,27 +30,35 @@ export class Drafting {
     this.#answerId = answerId
   }
 
-  /** Flushes the answer so far, unless that was done less than a second ago. */
-  offer(messages: () => readonly NewMessage[]): void {
-    if (this.#flushing !== undefined || performance.now() - this.#flushed < FLUSH_MS) return
-    void this.flush(messages())
+  /** Flushes the answer so far within a second. `newest` is called then. */
+  offer(newest: () => readonly NewMessage[]): void {
+    this.#newest = newest
+    if (this.#timer !== undefined || this.#isOver) return
+    const delayMs = Math.max(0, this.#flushed + FLUSH_MS - performance.now())
+    this.#timer = setTimeout(() => void this.flush(this.#newest!()), delayMs).unref()
   }
 
   /** Flushes the answer so far. A draft that can't be stored doesn't disturb the answer; a lost turn shows at its end. */
   async flush(messages: readonly NewMessage[]): Promise<void> {
+    this.#stopTimer()
     await this.#flushing
     if (this.#isOver || messages.length === 0) return
     this.#flushed = performance.now()
     const rows = messages.map((message) => ofAnswer(message, this.#answerId()))
     this.#flushing = this.#turn.flush(rows).catch(() => undefined)
     await this.#flushing
-    this.#flushing = undefined
   }
 
   /** Ends the flushes before the answer is stored. */
   async stop(): Promise<void> {
     this.#isOver = true
+    this.#stopTimer()
     await this.#flushing
+  }
+
+  #stopTimer(): void {
+    clearTimeout(this.#timer)
+    this.#timer = undefined
   }
 }
 
