@@ -39,6 +39,7 @@ const WITHOUT = {
     'limits.learn': 'writes what "learn a limit" writes',
     'limits.forget': 'one statement',
     'sessions.import': 'test/import/killed.slow.ts kills it',
+    beginTurn: 'test/processes/killed-turns.slow.ts kills it',
     'jobs.start jobs.cancel': 'test/background kills the process of a job',
     'sessions.verify': 'the killed sessions are verified, and repaired only when they are damaged',
   },

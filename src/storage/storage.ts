@@ -8,7 +8,7 @@ import type { View } from '../core/model/view.ts'
 import type { ViewRow } from '../core/model/view-row.ts'
 import type { Estimate, Readings } from '../core/tokens/calibration.ts'
 import type { Estimator } from '../core/tokens/estimators/estimator-schema.ts'
-import type { Awaitable, Circuits, Histories, Jobs } from './jobs.ts'
+import type { Awaitable, Circuits, Histories, Jobs, Lease } from './jobs.ts'
 import type { Notes } from './notes.ts'
 import type { Past } from './past.ts'
 import type {
@@ -207,9 +207,6 @@ export type UndoWhileOutcome = UndoOutcome & {
   /** The ids of compactions of the requested kinds that compactions of other kinds build on. */
   readonly blocked: readonly string[]
 }
-
-/** A claim on a session, so that no other process requests the same summary from a model. */
-export type Lease = { readonly runId: string; readonly holder: string; readonly expiresAt: number }
 
 /** A limit in a provider's error, in tokens. */
 export type NamedLimit = { readonly tokens: number; readonly kind: LimitKind }

@@ -1,6 +1,5 @@
 import type { NewMessage } from '../core/messages/message.ts'
-import type { Awaitable } from './jobs.ts'
-import type { Lease } from './storage.ts'
+import type { Awaitable, Lease } from './jobs.ts'
 
 /* The part of the storage interface for turns: who holds a session, the draft of an answer, and the tool calls that were begun. */
 
@@ -30,6 +29,8 @@ export type TakenTurn =
 export interface Turns {
   /** Claims a session for a turn, whose id is the run of the lease. With `takeOver`, also from a turn that is alive. */
   take(id: string, lease: Lease, takeOver: boolean): Awaitable<TakenTurn>
+  /** Returns the claim of the turn that holds a session, if it is alive. */
+  active(id: string): Awaitable<Lease | undefined>
   /** Extends the claim; returns `false` if the turn no longer holds the session. */
   renew(id: string, lease: Lease): Awaitable<boolean>
   /** Replaces the draft. */

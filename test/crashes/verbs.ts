@@ -11,6 +11,7 @@ import type {
   NewMessage,
   Store,
   Summarizer,
+  Turn,
 } from '../../src/index.ts'
 import type { Database } from '../../src/storage/sqlite/driver.ts'
 import { storageOf } from '../support/apply-stage.ts'
@@ -95,6 +96,13 @@ async function forked(store: Store): Promise<void> {
   await wholeRun(store)
   await store.sessions.fork(S, { id: 'fork' })
   await store.append('fork', [...turn(6), image(7), image(9)])
+}
+
+/** A turn with a draft. */
+async function flushed(store: Store): Promise<Turn> {
+  const held = await store.beginTurn(S)
+  await held.flush(turn(6))
+  return held
 }
 
 const PRUNE = { ...ONLY, enablePrune: true, pruneProtectTokens: 0, pruneMinimumSavings: 0 } as const
@@ -673,6 +681,57 @@ export const VERBS: readonly WritingVerb[] = [
   {
     name: 'count a failure',
     act: (store) => storageOf(store).circuits.fail(S, FAILURE, { most: 1, openUntil: 1 }) as Promise<unknown>,
+  },
+  {
+    name: 'begin a turn',
+    act: (store) => store.beginTurn(S, { waitMs: 0 }),
+    again: 'TURN_IN_PROGRESS',
+  },
+  {
+    name: 'flush a draft',
+    arrange: (store) => store.beginTurn(S),
+    act: (_, held: Turn) => held.flush([...turn(6), image(9)]),
+  },
+  {
+    name: 'finish a turn',
+    arrange: flushed,
+    act: (_, held: Turn) => held.finish({ messages: [...turn(6), image(9)], stopReason: 'stop' }),
+  },
+  {
+    name: 'append a step of a turn',
+    arrange: flushed,
+    act: (_, held: Turn) => held.append([{ ...say('assistant', CANARY), idempotencyKey: 'step' }]),
+  },
+  {
+    name: 'rewind in a turn',
+    arrange: flushed,
+    act: (_, held: Turn) => held.rewind({ from: 'end', append: turn(6), operationId: 'o' }),
+  },
+  {
+    name: 'keep a draft',
+    arrange: flushed,
+    act: (_, held: Turn) => held.keepDraft(),
+  },
+  {
+    name: 'drop a draft',
+    arrange: flushed,
+    act: (_, held: Turn) => held.dropDraft(),
+  },
+  {
+    name: 'claim a call',
+    arrange: async (store) => {
+      await store.append(S, [call('open', 'pay', { said: CANARY })])
+      return store.beginTurn(S)
+    },
+    act: async (_, held: Turn) => {
+      if (!(await held.claimCall('open'))) throw new Error('claimed')
+    },
+    again: 'claimed',
+  },
+  {
+    name: 'end a turn',
+    arrange: flushed,
+    act: (_, held: Turn) => held.end(),
   },
   {
     name: 'verify with repair',

@@ -29,6 +29,12 @@ export class ModelTurns implements Turns {
     return { draft: held.draft }
   }
 
+  active(id: string): Lease | undefined {
+    this.#positionOf(id)
+    const lease = this.#held.get(id)?.lease
+    return lease !== undefined && liveRuns.has(lease.runId) ? lease : undefined
+  }
+
   renew(id: string, { runId }: Lease): boolean {
     return this.#held.get(id)?.lease?.runId === runId
   }

@@ -143,6 +143,7 @@ export function storageOver(engine: Engine): Storage {
     }),
     turns: bound({
       take: turns.takeTurn,
+      active: turns.activeTurn,
       renew: turns.renewTurn,
       flush: turns.flushDraft,
       drop: turns.dropDraft,

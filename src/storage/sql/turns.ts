@@ -6,7 +6,7 @@ import type { Lease, TakenTurn, TurnDraft, TurnUse } from '../storage.ts'
 import { upsertInto } from './columns.ts'
 import { damaged, decodeContent, encodeContent, parseStored } from './content-codec.ts'
 import { requireHead, requireSession } from './sessions.ts'
-import { type Sql, writing } from './sql.ts'
+import { outside, type Sql, writing } from './sql.ts'
 import { newestCall } from './tool-calls.ts'
 import type { Work } from './work.ts'
 
@@ -29,6 +29,12 @@ function* turnInTheWay(sql: Sql, session: number): Work<Lease | undefined> {
   const expiresAt = expires - (yield* sql.clockOffset())
   return isHeld({ holder, run: runId, expiresAt }, sql.isShared) ? { runId, holder, expiresAt } : undefined
 }
+
+export const activeTurn = outside('sessions.activeTurn', function* (sql: Sql, id: string): Work<
+  Lease | undefined
+> {
+  return yield* turnInTheWay(sql, (yield* requireHead(sql, id)).no)
+})
 
 /** Claims a session for a turn. A caller that waits doesn't lock the database each time. */
 export function* takeTurn(sql: Sql, id: string, lease: Lease, takeOver: boolean): Work<TakenTurn> {

@@ -35,9 +35,11 @@ export function describeTurns({ open, openBoth }: Contract): void {
     test('an answer ends its turn, and the next one begins', async () => {
       const turn = await store.beginTurn(S)
       expect(turn).toMatchObject({ sessionId: S, draft: undefined })
+      expect(await store.sessions.activeTurn(S)).toBe(turn.id)
       await turn.flush([says('Hi')])
       const { appended, final } = await turn.finish({ messages: [says('Hi there')], stopReason: 'stop' })
       expect([appended.position, final]).toEqual([2, true])
+      expect(await store.sessions.activeTurn(S)).toBeUndefined()
       expect(await texts(store)).toEqual(['Hello', 'Hi there'])
       const next = await store.beginTurn(S, { waitMs: 0 })
       expect(next.draft).toBeUndefined()

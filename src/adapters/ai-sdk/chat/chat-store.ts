@@ -273,6 +273,8 @@ export type AnswerEnd = {
 /** A turn of a chat: the arguments for `streamText` and `toUIMessageStreamResponse`. */
 export type ChatTurn<UI_MESSAGE, MODEL = TurnOptions['model']> = {
   readonly chatId: string
+  /** The id of the turn (`sessions.activeTurn` of the store returns it while the turn is under way), such as for a resumable stream. */
+  readonly id: string
   /** For `streamText`: the view, prepared for the provider. */
   readonly messages: SdkModelMessage[]
   /**
@@ -429,6 +431,7 @@ async function startTurn(
   if (isModel(options.model) && !isApproved) held.idleMs = Math.min(idleMs, STARTING_MS)
   return {
     chatId,
+    id: held.id,
     messages: await withModelOutputs(prompt.messages, originalMessages, validation.tools),
     model: isModel(options.model) ? recoveringModel(options.model, recovering) : options.model,
     ...defined({ system: prompt.system }),
