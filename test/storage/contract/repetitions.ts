@@ -99,7 +99,7 @@ export const REPETITIONS: Readonly<Record<string, Repetition>> = {
     session: 'new',
     needsHistories: true,
   },
-  'beginTurn, and its answer': {
+  'beginTurn and its answer': {
     arrange: (store) => store.beginTurn(S),
     act: (_, turn: Turn) => turn.finish({ messages: [say('assistant', 'one')] }),
   },
