@@ -21,6 +21,7 @@ import {
 /** Methods without a row in a table, with the reason. */
 const WITHOUT = {
   failing: {
+    beginTurn: 'writes only a claim, which runs out; what a turn writes has rows of the storage',
     search: 'writes only its index; test/crashes/failing-searches.slow.ts lets its statements fail',
     withOverflowRecovery: 'limits.learn, and then compactSession: each has a row',
     'chatStore.resume':

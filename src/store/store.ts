@@ -471,7 +471,7 @@ export class Store<S extends Storage = Storage> {
     if (ending !== undefined) await ending
     const indexing = this.#services.searcher.index.close()
     if (indexing !== undefined) await indexing
-    await endTurns(this.#services)
+    if (this.#services.turns.size > 0) await endTurns(this.#services)
     await this.#services.context.storage.close()
   }
 

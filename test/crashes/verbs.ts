@@ -11,7 +11,6 @@ import type {
   NewMessage,
   Store,
   Summarizer,
-  Turn,
 } from '../../src/index.ts'
 import type { Database } from '../../src/storage/sqlite/driver.ts'
 import { storageOf } from '../support/apply-stage.ts'
@@ -98,12 +97,20 @@ async function forked(store: Store): Promise<void> {
   await store.append('fork', [...turn(6), image(7), image(9)])
 }
 
-/** A turn with a draft. */
-async function flushed(store: Store): Promise<Turn> {
-  const held = await store.beginTurn(S)
-  await held.flush(turn(6))
-  return held
+/** A turn, which another process holds. */
+async function held(store: Store): Promise<void> {
+  const lease = { runId: 't', holder: 'elsewhere', expiresAt: Date.now() + 60_000 }
+  await storageOf(store).turns.take(S, lease, true)
 }
+
+/** A turn with a draft. */
+async function flushed(store: Store): Promise<void> {
+  await held(store)
+  await storageOf(store).turns.flush(S, 't', turn(6))
+}
+
+const keyed = (messages: readonly NewMessage[]): NewMessage[] =>
+  messages.map((message, at) => ({ ...message, idempotencyKey: `t/${at}` }))
 
 const PRUNE = { ...ONLY, enablePrune: true, pruneProtectTokens: 0, pruneMinimumSavings: 0 } as const
 const SUMMARIZE = { ...ONLY, enableSummarize: true, keepRecentTokens: 100, summaryMaxTokens: 300 } as const
@@ -683,55 +690,42 @@ export const VERBS: readonly WritingVerb[] = [
     act: (store) => storageOf(store).circuits.fail(S, FAILURE, { most: 1, openUntil: 1 }) as Promise<unknown>,
   },
   {
-    name: 'begin a turn',
-    act: (store) => store.beginTurn(S, { waitMs: 0 }),
-    again: 'TURN_IN_PROGRESS',
-  },
-  {
     name: 'flush a draft',
-    arrange: (store) => store.beginTurn(S),
-    act: (_, held: Turn) => held.flush([...turn(6), image(9)]),
+    arrange: held,
+    act: async (store) => storageOf(store).turns.flush(S, 't', [...turn(6), image(9)]),
   },
   {
     name: 'finish a turn',
     arrange: flushed,
-    act: (_, held: Turn) => held.finish({ messages: [...turn(6), image(9)], stopReason: 'stop' }),
+    act: async (store) =>
+      storageOf(store).append(S, keyed(turn(6)), undefined, undefined, { id: 't', as: 'end' }),
   },
   {
     name: 'append a step of a turn',
     arrange: flushed,
-    act: (_, held: Turn) => held.append([{ ...say('assistant', CANARY), idempotencyKey: 'step' }]),
-  },
-  {
-    name: 'rewind in a turn',
-    arrange: flushed,
-    act: (_, held: Turn) => held.rewind({ from: 'end', append: turn(6), operationId: 'o' }),
+    act: async (store) =>
+      storageOf(store).append(S, keyed(turn(6)), undefined, undefined, { id: 't', as: 'step' }),
   },
   {
     name: 'keep a draft',
     arrange: flushed,
-    act: (_, held: Turn) => held.keepDraft(),
+    act: async (store) => storageOf(store).append(S, turn(6), undefined, undefined, { id: 't', as: 'draft' }),
   },
   {
     name: 'drop a draft',
     arrange: flushed,
-    act: (_, held: Turn) => held.dropDraft(),
+    act: async (store) => storageOf(store).turns.drop(S, 't'),
   },
   {
     name: 'claim a call',
     arrange: async (store) => {
+      await held(store)
       await store.append(S, [call('open', 'pay', { said: CANARY })])
-      return store.beginTurn(S)
     },
-    act: async (_, held: Turn) => {
-      if (!(await held.claimCall('open'))) throw new Error('claimed')
+    act: async (store) => {
+      if (!(await storageOf(store).turns.claim(S, 't', 'open', false))) throw new Error('claimed')
     },
     again: 'claimed',
-  },
-  {
-    name: 'end a turn',
-    arrange: flushed,
-    act: (_, held: Turn) => held.end(),
   },
   {
     name: 'verify with repair',
