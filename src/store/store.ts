@@ -386,7 +386,7 @@ export class Store<S extends Storage = Storage> {
    * The returned request fits: its `stats`, counted over the rendered messages, are within the available tokens. If nothing makes it fit,
    * `CONTEXT_BUDGET_EXCEEDED` (`ContextBudgetExceededError`) is thrown, even with `auto: false`.
    *
-   * Models and other runs may take `waitMs` milliseconds in total (by default, other runs at most 10 seconds of that). After that the
+   * Models and other runs may take `waitMs` milliseconds in total (by default 30 seconds, other runs at most 10 of them). After that the
    * request is made to fit without them; if it fits even though another run is active, it is returned as it is. Throws `INVALID_INPUT`,
    * `ABORTED`, and the errors of `compactSession`; `COMPACTION_IN_PROGRESS` only from within a compaction of the same session, because a
    * summarizer that prepares a request of its own session would wait for itself.
@@ -462,8 +462,8 @@ export class Store<S extends Storage = Storage> {
   }
 
   /**
-   * Closes the store, and ends its turns; a connection of the application stays open. Closing twice has no effect. Waits up to `timeoutMs` (default 0) for
-   * background runs; runs that take longer are aborted, change nothing, and stay queued for the next process.
+   * Closes the store, and ends its turns; a connection of the application stays open. Closing twice has no effect. Waits up to `timeoutMs`
+   * (default 0) for background runs; runs that take longer are aborted, change nothing, and stay queued for the next process.
    */
   async close(options: CloseOptions = {}): Promise<void> {
     const { timeoutMs } = check(closeSchema, options, 'close')
