@@ -26,7 +26,8 @@ GRANT INSERT, UPDATE (answer_first, answer_last) ON undertext.requests TO undert
 GRANT INSERT, UPDATE (reference_count) ON undertext.blobs TO undertext_app;
 -- Free.
 GRANT INSERT, UPDATE, DELETE ON undertext.names, undertext.sessions, undertext.measurements, undertext.usage, undertext.jobs,
-  undertext.circuits, undertext.operations, undertext.calibrations, undertext.limits, undertext.searched, undertext.words TO undertext_app;
+  undertext.circuits, undertext.operations, undertext.turns, undertext.claims, undertext.calibrations, undertext.limits, undertext.searched,
+  undertext.words TO undertext_app;
 
 -- 2. For sessions.purge, for notes that are removed permanently, and for discarded imports. The triggers prevent all other deletions.
 GRANT DELETE ON undertext.messages, undertext.contents, undertext.compactions, undertext.replacements, undertext.audit,

@@ -255,6 +255,7 @@ export type {
   SearchHit,
   Session,
   Trigger,
+  TurnDraft,
   UndoOutcome,
   ViewChange,
 } from './storage/storage.ts'
@@ -441,6 +442,7 @@ export type {
   Sessions,
   VerifyOptions,
 } from './store/topics/sessions.ts'
+export type { BeginTurnOptions, ClaimCallOptions, Turn } from './store/turns.ts'
 export type { UndoIfFitsOptions, UndoIfFitsResult } from './store/undo-if-fits.ts'
 export type {
   OverflowResult,

@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import BetterSqlite3 from 'better-sqlite3'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { afterTurn, beforeTurn } from '../src/compat/index.ts'
-import { type ErrorCode, openStore, type Store } from '../src/index.ts'
+import { type ErrorCode, openStore, type Store, type Turn } from '../src/index.ts'
 import type { Database } from '../src/storage/sqlite/driver.ts'
 import { call, result, say } from './support/conversation.ts'
 import { CANARY, dumpOf, expectFailure, failureOf } from './support/failures.ts'
@@ -86,10 +86,12 @@ const VERBS: Record<string, (store: Store, id: string) => unknown> = {
   beforeTurn: (s, id) => beforeTurn(s, id),
   afterTurn: (s, id) => afterTurn(s, id),
   prepareRequest: (s, id) => s.prepareRequest(id),
+  beginTurn: (s, id) => s.beginTurn(id),
   recordResponse: (s, id) => s.recordResponse(id, { messages: [say('assistant', CANARY)] }),
   withOverflowRecovery: (s, id) => s.withOverflowRecovery(id, () => 'answer'),
   listCompactions: (s, id) => s.listCompactions(id),
   'compactions.get': (s, id) => s.compactions.get(id, 'x'),
+  'sessions.activeTurn': (s, id) => s.sessions.activeTurn(id),
   'sessions.audit': (s, id) => s.sessions.audit(id),
   undoCompaction: (s, id) => s.undoCompaction(id, 'x'),
   'undoCompaction (that fits)': (s, id) => s.undoCompaction(id, { ifFits: {} }),
@@ -239,6 +241,7 @@ describe('options', () => {
     beforeTurn: (s, o) => beforeTurn(s, 's', o),
     afterTurn: (s, o) => afterTurn(s, 's', o),
     prepareRequest: (s, o) => s.prepareRequest('s', o),
+    beginTurn: (s, o) => s.beginTurn('s', o),
     recordResponse: (s, o) => s.recordResponse('s', o),
     withOverflowRecovery: (s, o) => s.withOverflowRecovery('s', () => 'answer', o),
     listCompactions: (s, o) => s.listCompactions('s', o),
@@ -281,6 +284,34 @@ table('backups', 'INVALID_INPUT', {
   'the log of the store': (s) => s.backup(join(folder, 'chats.db-wal'), { overwrite: true }),
   'a signal that is none': (s) => s.backup(join(folder, 'b.db'), { signal: bad({ aborted: false }) }),
   'progress that is no function': (s) => s.backup(join(folder, 'b.db'), { onProgress: bad(true) }),
+})
+
+/** A method of a turn that is over: bad input is rejected before the turn is looked at. */
+const inTurn = (act: (turn: Turn) => unknown): Act => {
+  return async (s) => {
+    const turn = await s.beginTurn('s')
+    await turn.end()
+    return act(turn)
+  }
+}
+table('turns', 'INVALID_INPUT', {
+  'a wait that is negative': (s) => s.beginTurn('s', { waitMs: -1 }),
+  'a wait without end': (s) => s.beginTurn('s', { waitMs: Number.POSITIVE_INFINITY }),
+  'an idle time of nothing': (s) => s.beginTurn('s', { idleMs: 0 }),
+  'an idle time that no timer has': (s) => s.beginTurn('s', { idleMs: 2 ** 31 }),
+  'a signal that is none': (s) => s.beginTurn('s', { signal: bad({ aborted: false }) }),
+  'taking over by a text': (s) => s.beginTurn('s', { takeOver: bad('yes') }),
+  'a draft that is a text': inTurn((turn) => turn.flush(bad(CANARY))),
+  'a draft with a role that nobody has': inTurn((turn) =>
+    turn.flush([bad({ role: CANARY, content: CANARY })]),
+  ),
+  'a draft of more than 16 MB': inTurn((turn) => turn.flush([say('assistant', CANARY.repeat(2_000_000))])),
+  'a step that is a text': inTurn((turn) => turn.append(bad(CANARY))),
+  'an answer without messages': inTurn((turn) => turn.finish(bad({ said: CANARY }))),
+  'an answer with a message that is none': inTurn((turn) => turn.finish({ messages: [bad(CANARY)] })),
+  'a rewind to a text': inTurn((turn) => turn.rewind(bad({ from: CANARY }))),
+  'a call that is a number': inTurn((turn) => turn.claimCall(bad(5))),
+  'a claim with a misspelt option': inTurn((turn) => turn.claimCall('a', bad({ agian: true }))),
 })
 table('jobs nobody knows', 'JOB_NOT_FOUND', { 'an id that is data': (s) => s.jobs.get(CANARY.slice(0, 3)) })
 

@@ -21,6 +21,7 @@ import {
 /** Methods without a row in a table, with the reason. */
 const WITHOUT = {
   failing: {
+    beginTurn: 'writes only a claim, which runs out; what a turn writes has rows of the storage',
     search: 'writes only its index; test/crashes/failing-searches.slow.ts lets its statements fail',
     withOverflowRecovery: 'limits.learn, and then compactSession: each has a row',
     'chatStore.resume':
@@ -41,6 +42,7 @@ const WITHOUT = {
     'limits.forget': 'one statement',
     'sessions.import': 'test/import/killed.slow.ts kills it',
     'privacy.eraseOwner': 'each session is purged as "purge" does',
+    beginTurn: 'test/processes/killed-turns.slow.ts kills it',
     'jobs.start jobs.cancel': 'test/background kills the process of a job',
     'sessions.verify': 'the killed sessions are verified, and repaired only when they are damaged',
   },

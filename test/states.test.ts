@@ -79,6 +79,11 @@ const VERBS = {
   prepareRequest: async ({ store }) => store.prepareRequest('s', { prompt: 'now', auto: false }),
   'prepareRequest that compacts': async ({ store }) =>
     (await store.prepareRequest('s', { ...TURN, waitMs: 0 })).run,
+  beginTurn: async ({ store }) => {
+    const turn = await store.beginTurn('s', { waitMs: 0 })
+    await turn.end()
+    return turn.id
+  },
   recordResponse: ({ store }) =>
     store.recordResponse('s', { prompt: 'now', messages: [say('assistant', 'more')] }),
   withOverflowRecovery: ({ store }) =>
@@ -86,6 +91,7 @@ const VERBS = {
   listCompactions: ({ store }) => store.listCompactions('s'),
   'compactions.get': ({ store, compactionId }) => store.compactions.get('s', compactionId),
   'sessions.audit': ({ store }) => store.sessions.audit('s'),
+  'sessions.activeTurn': ({ store }) => store.sessions.activeTurn('s'),
   'sessions.config': ({ store }) => store.sessions.config('s'),
   undoCompaction: ({ store, compactionId }) => store.undoCompaction('s', compactionId),
   'undoCompaction that fits': ({ store }) => store.undoCompaction('s', { ifFits: {} }),
@@ -249,10 +255,12 @@ const TABLE: Record<Verb, Cells<typeof STATES>> = {
   'afterTurn with an answer':         ['works',   'works',                'works',    'works', 'works', READONLY, CLOSED],
   prepareRequest:                     ['works',   'works',                'works',    'works', 'works', 'works',  CLOSED],
   'prepareRequest that compacts':     ['null',    'null',                 'works',    'works', 'null',  READONLY, CLOSED],
+  beginTurn:                          [NOT_FOUND, 'works',                'works',    'works', 'works', READONLY, CLOSED],
   recordResponse:                     ['works',   'works',                'works',    'works', 'works', READONLY, CLOSED],
   withOverflowRecovery:               ['works',   'works',                'works',    'works', 'works', 'works',  CLOSED],
   listCompactions:                    [NOT_FOUND, 'works',                'works',    'works', 'works', 'works',  CLOSED],
   'compactions.get':                      [NOT_FOUND, 'COMPACTION_NOT_FOUND', 'works',    'works', 'works', 'works',  CLOSED],
+  'sessions.activeTurn':                   [NOT_FOUND, 'works',                'works',    'works', 'works', 'works',  CLOSED],
   'sessions.audit':                        [NOT_FOUND, 'works',                'works',    'works', 'works', 'works',  CLOSED],
   'sessions.config':                          [NOT_FOUND, 'works',                'works',    'works', 'works', 'works',  CLOSED],
   undoCompaction:                     [NOT_FOUND, 'COMPACTION_NOT_FOUND', 'works',    'works', 'works', READONLY, CLOSED],

@@ -144,8 +144,14 @@ export const ENDINGS: { readonly [C in ErrorCode]: Words<C> } = {
   APPROVAL_STORED: {
     exit: EXIT.refused,
     sentence: ({ sessionId, toolCallIds }) =>
-      `In session ${JSON.stringify(sessionId)}, another request stored the approval of ${counted(toolCallIds.length, 'tool call')}, and their results aren't stored.`,
+      `In session ${JSON.stringify(sessionId)}, another request stored the approval of ${counted(toolCallIds.length, 'tool call')}.`,
   },
+  TURN_IN_PROGRESS: {
+    exit: EXIT.refused,
+    sentence: ({ sessionId, turnId }) =>
+      `Another turn (${turnId}) of session ${JSON.stringify(sessionId)} is under way.`,
+  },
+  TURN_LOST: { exit: EXIT.refused },
   IDEMPOTENCY_CONFLICT: { exit: EXIT.refused },
   MESSAGE_ID_TAKEN: { exit: EXIT.refused },
   STALE_PLAN: { exit: EXIT.refused },

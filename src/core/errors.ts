@@ -63,6 +63,8 @@ export interface Failures {
   STRATEGY_FAILED: { strategy: string; error: string }
   HISTORY_DIVERGED: { sessionId: string; position: number; why: string }
   APPROVAL_STORED: { sessionId: string; toolCallIds: readonly string[] }
+  TURN_IN_PROGRESS: { sessionId: string; turnId: string; expiresAt: number }
+  TURN_LOST: { sessionId: string; turnId: string }
   OPERATION_CONFLICT: { sessionId: string; operationId: string }
   HISTORY_REFUSED: { line: number; why: string }
   IMPORT_DIVERGED: { sessionId: string; position: number; why: string }
@@ -271,6 +273,10 @@ const SENTENCES: { readonly [C in ErrorCode]: (facts: Failures[C]) => string } =
     `The strategy ${JSON.stringify(strategy)} failed (${error}); nothing was changed.`,
   REQUEST_INVALID: ({ sessionId, provider, rules, paths }) =>
     `${JSON.stringify(provider)} would reject the request of session ${JSON.stringify(sessionId)}: ${brokenRules(rules, paths)}. Nothing was sent; docs/validity.md explains the rules.`,
+  TURN_IN_PROGRESS: ({ sessionId, turnId }) =>
+    `Another turn (${turnId}) of session ${JSON.stringify(sessionId)} is under way; nothing was changed. Try again after it has ended, or pass takeOver: true to end it.`,
+  TURN_LOST: ({ sessionId, turnId }) =>
+    `The turn ${turnId} no longer holds session ${JSON.stringify(sessionId)}: it ended, or another turn took over. Nothing was written. Read the session again, and begin a new turn.`,
   OPERATION_CONFLICT: ({ operationId }) =>
     `The operation id ${JSON.stringify(operationId)} was already used for another rewind of this session; nothing was changed. Use a new id for a new operation.`,
   HISTORY_REFUSED: ({ line, why }) =>
@@ -293,7 +299,7 @@ const SENTENCES: { readonly [C in ErrorCode]: (facts: Failures[C]) => string } =
   NOT_SUPPORTED: ({ verb, engine, page }) =>
     `${verb} isn't supported on ${engine}, which has tools of its own for this: ${page} describes them.`,
   APPROVAL_STORED: ({ sessionId, toolCallIds }) =>
-    `In session ${JSON.stringify(sessionId)}, another request stored the approval of ${toolCallIds.length === 1 ? 'a tool call that has' : `${toolCallIds.length} tool calls that have`} no result yet, so the tools may still be running. Load the chat again later. If that request is no longer running, pass repeatApproved: true to run them again.`,
+    `In session ${JSON.stringify(sessionId)}, another request stored the approval of ${toolCallIds.length === 1 ? 'a tool call' : `${toolCallIds.length} tool calls`}, so nothing was run. Load the chat again. If a call has no result although no request is running, it is unknown whether its tool ran: pass repeatApproved: true to run it again.`,
   HISTORY_DIVERGED: ({ sessionId, position, why }) =>
     `The prompt continues from position ${position} of session ${JSON.stringify(sessionId)}, but the messages after it can't be rewound (${why}). Continue from the end, or in a new session.`,
 }

@@ -53,6 +53,9 @@ export type NewJob = { readonly id: string; readonly request: JobRequest; readon
 /** The claim on a job: its run, the thread that holds it, and its end in milliseconds since 1970. */
 export type JobClaim = { readonly runId: string; readonly holder: string; readonly expiresAt: number }
 
+/** A claim on a session: of a run, so that no other process requests the same summary from a model, or of a turn. */
+export type Lease = { readonly runId: string; readonly holder: string; readonly expiresAt: number }
+
 /** The job that a run belongs to. If the job was canceled or taken over, the commit of the run is rejected. */
 export type RunOfJob = { readonly jobId: string; readonly runId: string }
 

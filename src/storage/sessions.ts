@@ -6,6 +6,7 @@ import type { View } from '../core/model/view.ts'
 import type { Readings } from '../core/tokens/calibration.ts'
 import type { Sizes } from '../core/tokens/measure.ts'
 import type { RunOfJob } from './jobs.ts'
+import type { TurnUse } from './turns.ts'
 
 /* The part of the storage interface for sessions: their fields, messages, rewinds and views. */
 
@@ -237,6 +238,8 @@ export type RewindRequest = {
   readonly provider: string
   /** Rows of the application, written in the same transaction. */
   readonly also?: Also | undefined
+  /** The turn that must hold the session. */
+  readonly turn?: TurnUse | undefined
 }
 
 /** The result of a rewind. */

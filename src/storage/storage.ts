@@ -9,7 +9,7 @@ import type { ViewRow } from '../core/model/view-row.ts'
 import type { Estimate, Readings } from '../core/tokens/calibration.ts'
 import type { Estimator } from '../core/tokens/estimators/estimator-schema.ts'
 import type { Backup, BackupRequest } from './backup.ts'
-import type { Awaitable, Circuits, Histories, Jobs } from './jobs.ts'
+import type { Awaitable, Circuits, Histories, Jobs, Lease } from './jobs.ts'
 import type { Notes } from './notes.ts'
 import type { Owned } from './owned.ts'
 import type { Past } from './past.ts'
@@ -55,6 +55,7 @@ import type {
   ToolCallQuery,
   Trigger,
 } from './sessions.ts'
+import type { Turns, TurnUse } from './turns.ts'
 
 export type { Backup, BackupProgress, BackupRequest } from './backup.ts'
 export * from './jobs.ts'
@@ -64,6 +65,7 @@ export * from './past.ts'
 export * from './requests.ts'
 export * from './search.ts'
 export * from './sessions.ts'
+export * from './turns.ts'
 
 /*
  * The storage interface. Each method is one transaction. SQLite returns values, other databases return promises, and callers await both.
@@ -211,9 +213,6 @@ export type UndoWhileOutcome = UndoOutcome & {
   readonly blocked: readonly string[]
 }
 
-/** A claim on a session, so that no other process requests the same summary from a model. */
-export type Lease = { readonly runId: string; readonly holder: string; readonly expiresAt: number }
-
 /** A limit in a provider's error, in tokens. */
 export type NamedLimit = { readonly tokens: number; readonly kind: LimitKind }
 export const LIMIT_KINDS = ['window', 'input'] as const
@@ -339,8 +338,9 @@ export interface Storage {
 
   /**
    * Appends messages, all or none; creates the session if necessary. With `previewing`, large tool outputs among them are shortened in the
-   * same transaction, which doesn't change the view epoch. `also` is called at its end, if a message is new. Throws `POSITION_CONFLICT`,
-   * `IDEMPOTENCY_CONFLICT`, `MESSAGE_ID_TAKEN`, `ESTIMATOR_UNKNOWN`, and `ThrownByAlso`.
+   * same transaction, which doesn't change the view epoch. `also` is called at its end, if a message is new. With `turn`, nothing is
+   * written unless that turn holds the session, and its draft is removed. Throws `POSITION_CONFLICT`, `IDEMPOTENCY_CONFLICT`,
+   * `MESSAGE_ID_TAKEN`, `ESTIMATOR_UNKNOWN`, `TURN_LOST`, and `ThrownByAlso`.
    */
   append(
     id: string,
@@ -348,6 +348,7 @@ export interface Storage {
     expectedPosition: number | undefined,
     previewing?: Previewing,
     also?: Also,
+    turn?: TurnUse,
   ): Awaitable<Appended>
   /**
    * Hides the end of the view, from a row on, as one compaction of kind `manual`, and appends messages, in one transaction. Creates the
@@ -471,6 +472,8 @@ export interface Storage {
   readonly searching: Searching
   readonly notes: Notes
   readonly owned: Owned
+  /** Turns, drafts of answers, and tool calls that were begun. */
+  readonly turns: Turns
 
   /** Export and restore of whole sessions as records. */
   readonly histories: Histories

@@ -6,7 +6,14 @@ import { compactionBlock, lastBlockOf } from '../core/messages/compaction-block.
 import { type NewMessage, type ProviderPart, partsOf } from '../core/messages/message.ts'
 import { checkMessages } from '../core/messages/message-check.ts'
 import { unwrapped } from '../storage/also.ts'
-import type { Also, Appended, AppendedMessage, AppendPreview, Previewing } from '../storage/storage.ts'
+import type {
+  Also,
+  Appended,
+  AppendedMessage,
+  AppendPreview,
+  Previewing,
+  TurnUse,
+} from '../storage/storage.ts'
 import {
   type ProviderCompactionResult,
   type ProviderRecord,
@@ -37,11 +44,12 @@ export async function appendMessages(
   expectedPosition: number | undefined,
   previewing: Previewing,
   also: Also | undefined,
+  turn?: TurnUse,
 ): Promise<AppendResult> {
   const blockIndex = lastIndexWithBlock(messages)
   let written: Appended
   try {
-    written = await context.storage.append(sessionId, messages, expectedPosition, previewing, also)
+    written = await context.storage.append(sessionId, messages, expectedPosition, previewing, also, turn)
   } catch (error) {
     if (!(error instanceof RangeError)) throw unwrapped(error)
     throw invalid('append: a message is too long for a JavaScript string')

@@ -15,6 +15,7 @@ import type {
   RewindRequest,
   Rewound,
   Session,
+  TurnUse,
 } from '../storage/storage.ts'
 import { recordAppended } from './append.ts'
 import {
@@ -111,6 +112,7 @@ export async function rewind(
   sessionId: string,
   options: RewindOptions,
   previewing: Previewing,
+  turn?: TurnUse,
 ): Promise<RewindResult & ReasoningChange> {
   const { storage } = context
   const checked = check(rewindSchema, options, 'rewind')
@@ -143,6 +145,7 @@ export async function rewind(
       compactionId: uuidv7(),
       run: { runId: uuidv7(), trigger: 'manual', actor, reason },
       provider: context.modelFor(session).key,
+      turn,
     }
     try {
       return { done: await storage.rewind(sessionId, full, previewing), append: decision.append }

@@ -8,6 +8,7 @@ import type {
   Previewing,
   Session,
   Storage,
+  TurnUse,
   UndoOutcome,
   UndoRequest,
 } from '../storage/storage.ts'
@@ -46,6 +47,8 @@ export class Services<S extends Storage = Storage> {
   readonly background: Background
   readonly warnings: Warnings
   readonly searcher: Searcher
+  /** The turns that haven't ended. */
+  readonly turns = new Set<{ end(): Promise<void> }>()
   /** How appends shorten large tool outputs, by the settings of the store. */
   readonly previewing: Previewing
 
@@ -62,7 +65,12 @@ export class Services<S extends Storage = Storage> {
     this.warnings = new Warnings(events)
   }
 
-  append(id: string, messages: readonly NewMessage[], options: AppendOptions = {}): Promise<AppendResult> {
+  append(
+    id: string,
+    messages: readonly NewMessage[],
+    options: AppendOptions = {},
+    turn?: TurnUse,
+  ): Promise<AppendResult> {
     const isBare = isEmptyObject(options) && options.expectedPosition === undefined
     const checked = isBare ? NO_OPTIONS : check(appendSchema, options, 'append')
     const { expectedPosition, previewToolOutputs, also } = checked
@@ -70,7 +78,7 @@ export class Services<S extends Storage = Storage> {
     const previewing =
       previewToolOutputs === undefined ? this.previewing : previewingFor(this.context, previewToolOutputs)
     this.searcher.index.offer()
-    return appendMessages(this.context, id, messages, expectedPosition, previewing, also)
+    return appendMessages(this.context, id, messages, expectedPosition, previewing, also, turn)
   }
 
   async preview(id: string, config: PreviewOptions): Promise<CompactionPreview | null> {

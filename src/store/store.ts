@@ -43,6 +43,7 @@ import { Notes } from './topics/notes.ts'
 import { Privacy } from './topics/privacy.ts'
 import { Requests } from './topics/requests.ts'
 import { Sessions } from './topics/sessions.ts'
+import { type BeginTurnOptions, beginTurn, endTurns, type Turn } from './turns.ts'
 import { type UndoIfFitsOptions, type UndoIfFitsResult, undoIfFits } from './undo-if-fits.ts'
 
 const messagesSchema = z.strictObject({
@@ -427,6 +428,18 @@ export class Store<S extends Storage = Storage> {
   }
 
   /**
+   * Begins a turn: claims the session until the answer is stored, so that two requests at once don't answer the same message or run the
+   * same tool twice (docs/turns.md). While another turn is under way, waits up to `waitMs` (default 5 seconds) and then throws
+   * `TURN_IN_PROGRESS`. A turn whose process is dead is taken over: at once on the same machine, and after at most 15 seconds otherwise.
+   *
+   * End the turn with `finish`, or use `await using`. The other methods of the store don't need a turn and aren't affected by one. Throws
+   * `SESSION_NOT_FOUND`, `TURN_IN_PROGRESS`, and `ABORTED` if the signal fires.
+   */
+  async beginTurn(sessionId: string, options: BeginTurnOptions = {}): Promise<Turn> {
+    return beginTurn(this.#services, checkId(sessionId), options)
+  }
+
+  /**
    * Prepares a request: checks the budget (history, system prompt, prompt, tools and files), warns, compacts if usage has reached the
    * threshold (0.8) and `auto` isn't off, and renders view and prompt for the provider, valid by `validateHistory`. Stores nothing but
    * compactions. An unknown or empty session isn't an error.
@@ -434,7 +447,7 @@ export class Store<S extends Storage = Storage> {
    * The returned request fits: its `stats`, counted over the rendered messages, are within the available tokens. If nothing makes it fit,
    * `CONTEXT_BUDGET_EXCEEDED` (`ContextBudgetExceededError`) is thrown, even with `auto: false`.
    *
-   * Models and other runs may take `waitMs` milliseconds in total (by default, other runs at most 10 seconds of that). After that the
+   * Models and other runs may take `waitMs` milliseconds in total (by default 30 seconds, other runs at most 10 of them). After that the
    * request is made to fit without them; if it fits even though another run is active, it is returned as it is. Throws `INVALID_INPUT`,
    * `ABORTED`, and the errors of `compactSession`; `COMPACTION_IN_PROGRESS` only from within a compaction of the same session, because a
    * summarizer that prepares a request of its own session would wait for itself.
@@ -523,8 +536,8 @@ export class Store<S extends Storage = Storage> {
   }
 
   /**
-   * Closes the store; a connection of the application stays open. Closing twice has no effect. Waits up to `timeoutMs` (default 0) for
-   * background runs; runs that take longer are aborted, change nothing, and stay queued for the next process.
+   * Closes the store, and ends its turns; a connection of the application stays open. Closing twice has no effect. Waits up to `timeoutMs`
+   * (default 0) for background runs; runs that take longer are aborted, change nothing, and stay queued for the next process.
    */
   async close(options: CloseOptions = {}): Promise<void> {
     const { timeoutMs } = check(closeSchema, options, 'close')
@@ -536,6 +549,7 @@ export class Store<S extends Storage = Storage> {
     const indexing = this.#services.searcher.index.close()
     if (indexing !== undefined) await indexing
     if (others !== undefined) await others
+    if (this.#services.turns.size > 0) await endTurns(this.#services)
     if (isWhole) await this.#family.storage.close()
   }
 

@@ -57,11 +57,13 @@ async function kill(other: ChildProcess): Promise<void> {
 /** A user's turn on this server, and how many seconds it waited. */
 async function turn(id: string, contextWindowTarget = DUE) {
   const began = performance.now()
-  const { request } = await chatStore(store).resume(
+  const { request, end } = await chatStore(store).resume(
     { id: 'c', message: { id, role: 'user', parts: [{ type: 'text', text: 'Go on.' }] } },
     { validate: false, request: { contextWindowTarget } },
   )
-  return { seconds: (performance.now() - began) / 1_000, request }
+  const seconds = (performance.now() - began) / 1_000
+  await end()
+  return { seconds, request }
 }
 
 describe('a turn of a chat', () => {

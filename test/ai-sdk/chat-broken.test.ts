@@ -145,7 +145,8 @@ describe('the beginning of an answer', () => {
         id: 'c',
         message: { id: `u-${provider}`, role: 'user', parts: [{ type: 'text', text: 'Again.' }] },
       }
-      const { messages } = await chats.resume(body, { provider, model: 'some' })
+      const { messages, end } = await chats.resume(body, { provider, model: 'some' })
+      await end()
       expect(JSON.stringify(messages)).not.toContain('"text":""')
       expect(JSON.stringify(messages)).toContain('seen')
     }

@@ -5,7 +5,7 @@ import { z } from 'zod'
 import { chatStore, type SdkUIMessage } from '../../src/adapters/ai-sdk/index.ts'
 import { partsOf } from '../../src/core/messages/message.ts'
 import { isSpoken } from '../../src/core/messages/user-answers.ts'
-import { openStore } from '../../src/index.ts'
+import { openStore, type Turn } from '../../src/index.ts'
 import { Browser, plain } from './chat-browser.ts'
 import { call, finishOf, type Said, type StreamPart, scripted, sent, text, usage } from './models.ts'
 
@@ -111,7 +111,7 @@ describe.each([
     await chat.sendMessage({ text: 'one' })
     // The process died in the middle of the answer: the browser alone has it.
     const question: UIMessage = { id: 'u2', role: 'user', parts: [{ type: 'text', text: 'two' }] }
-    await chats.resume({ id, message: question })
+    await (await chats.resume({ id, message: question })).end()
     chat.messages = [
       ...chat.messages,
       question,
@@ -343,24 +343,25 @@ describe('an answer that comes late', () => {
       get: (target, name) => {
         const own: unknown = Reflect.get(target, name)
         if (typeof own !== 'function') return own
+        if (name !== 'beginTurn') return own.bind(target)
         return async (...given: unknown[]) => {
-          const result: unknown = await own.apply(target, given)
-          const next = name === 'append' ? afterAppend : undefined
-          if (next) afterAppend = undefined
-          await next?.()
-          return result
+          const turn = (await own.apply(target, given)) as Turn
+          const append = turn.append.bind(turn)
+          turn.append = async (...rows) => {
+            const result = await append(...rows)
+            await afterAppend?.()
+            return result
+          }
+          return turn
         }
       },
     })
     const chats = chatStore(watched)
     const id = await chats.create()
     const slow = await chats.resume({ id, message: say('u1') })
-    await chats.resume({
-      id,
-      message: { ...say('u1'), parts: [{ type: 'text', text: 'edited' }] },
-      messageId: 'u1',
-    })
-    afterAppend = () => chatStore(store).resume({ id, message: say('u2') })
+    const edited = { ...say('u1'), parts: [{ type: 'text', text: 'edited' }] }
+    await chats.save({ chatId: id, messages: [edited], messageId: 'u1' })
+    afterAppend = () => chatStore(store).save({ chatId: id, messages: [edited, say('u2')] })
     await slow.onFinish({ responseMessage: say('late', 'assistant') })
     expect((await chats.load(id)).map((message) => message.id)).toEqual(['u1', 'u2'])
   })

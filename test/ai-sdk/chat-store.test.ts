@@ -272,6 +272,7 @@ describe('system messages', () => {
       const provider = modelId === 'gpt-4o' ? 'openai.chat' : 'anthropic.messages'
       const model = scripted([[text('Right.')]], { provider, modelId })
       const turn = await chat.chats.resume({ id, message: user('u3', 'so?') }, { model, system: 'Be brief.' })
+      await turn.end()
       expect(turn.system).toBe('Be brief.\n\nRhyme.')
       expect(turn.messages.map(({ role }) => role)).not.toContain('system')
       expect(JSON.stringify(turn.messages[0])).toContain('They said hello.')
@@ -342,8 +343,9 @@ describe('turns', () => {
     await using chat = await open()
     const { chatId: id, store } = chat
     const slow = await chat.chats.resume({ id, message: u1 })
-    const edit = await chat.chats.resume({ id, message: user('u1', 'hey'), messageId: 'u1' })
+    await chat.chats.save({ chatId: id, messages: [user('u1', 'hey')], messageId: 'u1' })
     await slow.onFinish({ responseMessage: said('a1', 'to hi') })
+    const edit = await chat.chats.resume({ id, message: user('u1', 'hey') })
     await edit.onFinish({ responseMessage: said('b1', 'to hey') })
     expect(await chat.load()).toEqual([user('u1', 'hey'), said('b1', 'to hey')])
     expect(await chat.roles()).toEqual(['user', 'assistant'])
@@ -351,14 +353,57 @@ describe('turns', () => {
     expect(log.map(({ content }) => content)).toEqual(['hi', 'hey', 'to hi', 'to hey'])
   })
 
-  it('two concurrent answers are both stored', async () => {
+  it('a second request waits for the answer of the first, or is refused', async () => {
     await using chat = await open()
     const { chatId: id } = chat
     const one = await chat.chats.resume({ id, message: u1 })
-    const two = await chat.chats.resume({ id, message: u2 })
-    await two.onFinish({ responseMessage: a2 })
+    await expect(chat.chats.resume({ id, message: u2 }, { turn: { waitMs: 0 } })).rejects.toMatchObject({
+      code: 'TURN_IN_PROGRESS',
+    })
+    expect(await chat.load()).toEqual([u1])
+    const two = chat.chats.resume({ id, message: u2 })
     await one.onFinish({ responseMessage: a1 })
-    expect(await chat.load()).toEqual([u1, u2, a2, a1])
+    await (await two).onFinish({ responseMessage: a2 })
+    expect(await chat.load()).toEqual([u1, a1, u2, a2])
+  })
+
+  it('a request that takes over ends the turn of the first, whose answer is not stored', async () => {
+    await using chat = await open()
+    const { chatId: id } = chat
+    const slow = await chat.chats.resume({ id, message: u1 })
+    const body = { id, message: user('u1', 'hey'), messageId: 'u1' }
+    const edit = await chat.chats.resume(body, { turn: { takeOver: true } })
+    await expect(slow.onFinish({ responseMessage: said('a1', 'to hi') })).rejects.toMatchObject({
+      code: 'TURN_LOST',
+    })
+    await slow.end()
+    await edit.onFinish({ responseMessage: said('b1', 'to hey') })
+    expect(await chat.load()).toEqual([user('u1', 'hey'), said('b1', 'to hey')])
+  })
+
+  it('an answer that is stored twice is stored once, also after its turn', async () => {
+    await using chat = await open()
+    const { chatId: id } = chat
+    const turn = await chat.chats.resume({ id, message: u1 })
+    await turn.onFinish({ responseMessage: a1 })
+    await turn.onFinish({ responseMessage: a1 })
+    await turn.end()
+    expect(await chat.load()).toEqual([u1, a1])
+  })
+
+  it('a request that is refused, or that fails, holds no turn', async () => {
+    await using chat = await open()
+    const { chatId: id } = chat
+    await chat.save(u1, a1)
+    const refused = { id, message: u2, messageId: 'unknown' }
+    await expect(chat.chats.resume(refused)).rejects.toMatchObject({ code: 'MESSAGE_NOT_FOUND' })
+    const tooLarge = { request: { contextWindowTarget: 1 } }
+    await expect(chat.chats.resume({ id, message: u2 }, tooLarge)).rejects.toMatchObject({
+      code: 'CONTEXT_BUDGET_EXCEEDED',
+    })
+    const turn = await chat.chats.resume({ id, message: u2 }, { turn: { waitMs: 0 } })
+    await turn.end()
+    expect(await chat.load()).toEqual([u1, a1, u2])
   })
 
   it.each([

@@ -89,18 +89,34 @@ it.each(['one store', 'two stores on one file'])(
     }
     await chatStore(first).save({ chatId: id, messages: [u1, asked as never] })
     const both = [first, second].map((store) =>
-      chatStore(store).resume({ id, message: given }, { validate: false }),
+      chatStore(store).resume({ id, message: given }, { validate: false, turn: { waitMs: 100 } }),
     )
     const ends = await Promise.allSettled(both)
     expect(ends.map(({ status }) => status).toSorted()).toEqual(['fulfilled', 'rejected'])
     expect(ends.find((end) => end.status === 'rejected')).toMatchObject({
-      reason: { code: 'APPROVAL_STORED', facts: { sessionId: id, toolCallIds: ['c1'] } },
+      reason: { code: 'TURN_IN_PROGRESS' },
     })
+    // The first request dies: it is unknown whether its tool has run.
+    const winner = ends.find((end) => end.status === 'fulfilled')!
+    await winner.value.end()
+    await expect(chatStore(second).resume({ id, message: given }, { validate: false })).rejects.toMatchObject(
+      {
+        code: 'APPROVAL_STORED',
+        facts: { sessionId: id, toolCallIds: ['c1'] },
+      },
+    )
     const again = await chatStore(second).resume(
       { id, message: given },
       { validate: false, repeatApproved: true },
     )
     expect(again.saved).toMatchObject({ rowsAppended: 0, rowsHidden: 0 })
+    const done = { ...given.parts[0], state: 'output-available', output: 'deleted' }
+    await again.onFinish({ responseMessage: { ...given, parts: [done] } as never })
+    // The other tab posts its approval again.
+    await expect(chatStore(first).resume({ id, message: given }, { validate: false })).rejects.toMatchObject({
+      code: 'APPROVAL_STORED',
+      facts: { sessionId: id, toolCallIds: ['c1'] },
+    })
     await second.close()
     await first.close()
   },

@@ -113,6 +113,8 @@ const SAMPLES: { readonly [C in ErrorCode]: readonly Failures[C][] } = {
   STRATEGY_FAILED: [{ strategy: 'own', error: 'TypeError' }],
   HISTORY_DIVERGED: [{ sessionId: 's', position: 3, why: 'x' }],
   APPROVAL_STORED: [{ sessionId: 's', toolCallIds: ['c'] }],
+  TURN_IN_PROGRESS: [{ sessionId: 's', turnId: 't', expiresAt: 1 }],
+  TURN_LOST: [{ sessionId: 's', turnId: 't' }],
   OPERATION_CONFLICT: [{ sessionId: 's', operationId: 'o' }],
   HISTORY_REFUSED: [{ line: 3, why: 'x' }],
   IMPORT_DIVERGED: [{ sessionId: 's', position: 3, why: 'x' }],

@@ -100,6 +100,11 @@ function beneath(database: Database): Record<string, unknown[]> {
        where session = 0 order by no`,
     ),
     jobs: all('select id, state, attempts, run, holder, error, request from undertext_jobs order by no'),
+    // A claim runs out; a draft stays.
+    drafts: all(
+      'select session, draft, draft_position from undertext_turns where draft is not null order by session',
+    ),
+    claims: all('select session, position, call from undertext_claims order by session, position, call'),
     circuits: all('select failures, model, error, open_until from undertext_circuits order by session'),
     // How far the index of the search is depends on when it was read.
     meta: all("select key, value from undertext_meta where key <> 'searched' order by key"),

@@ -97,6 +97,21 @@ async function forked(store: Store): Promise<void> {
   await store.append('fork', [...turn(6), image(7), image(9)])
 }
 
+/** A turn, which another process holds. */
+async function held(store: Store): Promise<void> {
+  const lease = { runId: 't', holder: 'elsewhere', expiresAt: Date.now() + 60_000 }
+  await storageOf(store).turns.take(S, lease, true)
+}
+
+/** A turn with a draft. */
+async function flushed(store: Store): Promise<void> {
+  await held(store)
+  await storageOf(store).turns.flush(S, 't', turn(6))
+}
+
+const keyed = (messages: readonly NewMessage[]): NewMessage[] =>
+  messages.map((message, at) => ({ ...message, idempotencyKey: `t/${at}` }))
+
 const PRUNE = { ...ONLY, enablePrune: true, pruneProtectTokens: 0, pruneMinimumSavings: 0 } as const
 const SUMMARIZE = { ...ONLY, enableSummarize: true, keepRecentTokens: 100, summaryMaxTokens: 300 } as const
 const PIPELINE = {
@@ -673,6 +688,45 @@ export const VERBS: readonly WritingVerb[] = [
   {
     name: 'count a failure',
     act: (store) => storageOf(store).circuits.fail(S, FAILURE, { most: 1, openUntil: 1 }) as Promise<unknown>,
+  },
+  {
+    name: 'flush a draft',
+    arrange: held,
+    act: async (store) => storageOf(store).turns.flush(S, 't', [...turn(6), image(9)]),
+  },
+  {
+    name: 'finish a turn',
+    arrange: flushed,
+    act: async (store) =>
+      storageOf(store).append(S, keyed(turn(6)), undefined, undefined, undefined, { id: 't', as: 'end' }),
+  },
+  {
+    name: 'append a step of a turn',
+    arrange: flushed,
+    act: async (store) =>
+      storageOf(store).append(S, keyed(turn(6)), undefined, undefined, undefined, { id: 't', as: 'step' }),
+  },
+  {
+    name: 'keep a draft',
+    arrange: flushed,
+    act: async (store) =>
+      storageOf(store).append(S, turn(6), undefined, undefined, undefined, { id: 't', as: 'draft' }),
+  },
+  {
+    name: 'drop a draft',
+    arrange: flushed,
+    act: async (store) => storageOf(store).turns.drop(S, 't'),
+  },
+  {
+    name: 'claim a call',
+    arrange: async (store) => {
+      await held(store)
+      await store.append(S, [call('open', 'pay', { said: CANARY })])
+    },
+    act: async (store) => {
+      if (!(await storageOf(store).turns.claim(S, 't', 'open', false))) throw new Error('claimed')
+    },
+    again: 'claimed',
   },
   {
     name: 'verify with repair',

@@ -250,6 +250,7 @@ export const CALLS: Readonly<Record<string, (fixture: Fixture) => readonly unkno
   ],
   listCompactions: ({ s }) => [s, { runId: 'r' }],
   'compactions.get': ({ s, compactionId }) => [s, compactionId],
+  'sessions.activeTurn': ({ s }) => [s],
   'sessions.audit': ({ s }) => [s, { after: 1, limit: 3 }],
   undoCompaction: ({ s, compactionId }) => [s, compactionId, { cascade: true, both: true, ...AUTHOR }],
   redoCompaction: ({ s, undoneId }) => [s, undoneId, { cascade: true, ...AUTHOR }],
@@ -281,6 +282,7 @@ export const CALLS: Readonly<Record<string, (fixture: Fixture) => readonly unkno
     },
   ],
   'prepareRequest (of messages)': ({ s }) => [s, { prompt: EVERYTHING, auto: false }],
+  beginTurn: ({ s }) => [s, { waitMs: 0, takeOver: true, idleMs: 1, signal: new AbortController().signal }],
   recordResponse: ({ s, request }) => [
     s,
     {

@@ -495,6 +495,12 @@ const STORE_FACES: Face[] = [
     await store.messages.moment('s', { afterMessage: 1 })
     await store.messages.diff('s', { beforeMessage: 1 })
   }),
+  ...overStore('a turn', ['store.beginTurn'], async (store, messages) => {
+    const turn = await store.beginTurn('s')
+    await turn.flush(messages as never)
+    await turn.keepDraft()
+    await turn.finish({ messages: messages as never })
+  }),
   ...overStore('previewCompaction', ['store.previewCompaction'], (store) => store.previewCompaction('s')),
   ...overStore('prepareRequest', ['store.prepareRequest'], (store, messages) =>
     store.prepareRequest('s', { provider: 'openai', model: 'gpt-4o', prompt: messages } as never),

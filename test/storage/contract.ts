@@ -28,6 +28,7 @@ import { describeSummarize } from './contract/stages-summarize.ts'
 import { describeTruncate } from './contract/stages-truncate.ts'
 import { type Contract, KEEPS_ALL, type Keeps, type StoreFactory } from './contract/support.ts'
 import { describeToolCalls } from './contract/tool-calls.ts'
+import { describeTurns } from './contract/turns.ts'
 import { describeUndo } from './contract/undo.ts'
 import { describeUndoIfFits } from './contract/undo-if-fits.ts'
 
@@ -64,6 +65,7 @@ export const CONTRACT: readonly Part[] = [
   describeMoments,
   describeHistories,
   describeNotes,
+  describeTurns,
   describeSearch,
 ]
 

@@ -17,7 +17,7 @@ export function readableIn(folder: string, who: string): string[] {
 export const KINDS = [
   ...['text', 'long', 'id', 'key', 'metadata', 'call', 'output', 'file'],
   ...['owner', 'title', 'first-title', 'field', 'summary', 'reason', 'actor', 'operation', 'config'],
-  ...['note', 'note-key', 'note-field', 'note-actor'],
+  ...['note', 'note-key', 'note-field', 'note-actor', 'draft'],
 ]
 
 /** Two turns of a session, in which every text says whose it is. */
@@ -80,4 +80,8 @@ async function change(store: Store, who: string, nth: number): Promise<void> {
     operationId: `${who}-operation-${nth}`,
     actor: `${who}-actor`,
   })
+  const turn = await store.beginTurn(id)
+  await turn.flush([{ role: 'assistant', content: `${who}-draft ${nth}`.repeat(40 * nth) }])
+  await turn.flush([{ role: 'assistant', content: `${who}-draft ${nth}` }])
+  await turn.end()
 }

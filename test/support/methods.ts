@@ -75,6 +75,7 @@ const READING = new Set([
     'listCompactions',
     'compactions.get',
     'sessions.audit',
+    'sessions.activeTurn',
     'jobs.list',
     'jobs.get',
     'jobs.whenIdle',

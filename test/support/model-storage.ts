@@ -1,4 +1,4 @@
-import { UndertextError } from '../../src/core/errors.ts'
+import { isUndertextError, UndertextError } from '../../src/core/errors.ts'
 import { previewsOf } from '../../src/core/files/tool-output/message-previews.ts'
 import { canonicalJson, type JsonObject } from '../../src/core/messages/json.ts'
 import {
@@ -82,6 +82,7 @@ import type {
   SourceQuery,
   Storage,
   ToolCallQuery,
+  TurnUse,
   UndoOutcome,
   UndoRequest,
   UndoWhileOutcome,
@@ -92,6 +93,7 @@ import type {
 import { ModelJobs } from './model-jobs.ts'
 import { ModelNotes } from './model-notes.ts'
 import { ModelReadings } from './model-readings.ts'
+import { ModelTurns } from './model-turns.ts'
 import {
   indexView,
   isVisible,
@@ -165,6 +167,10 @@ export class ModelStorage implements Storage {
   readonly notes = new ModelNotes(
     (id) => this.#require(id).session,
     (id, messageId) => this.requireMessages(id, [messageId]),
+  )
+  readonly turns = new ModelTurns(
+    (id) => this.#counted(this.#require(id)).messageCount,
+    (id, callId) => this.toolOutput(id, callId, undefined),
   )
   /** The model keeps no audit, so it has no whole histories to give or to take. */
   /** Nor an index. */
@@ -464,6 +470,7 @@ export class ModelStorage implements Storage {
     const { log } = this.#require(id)
     this.#sessions.delete(id)
     this.notes.purgeSession(id)
+    this.turns.purgeSession(id)
     const messages = log.rows.filter(({ position }) => position !== undefined).length
     return { messages, compactions: log.compactions.length, blobs: 0 }
   }
@@ -473,8 +480,11 @@ export class ModelStorage implements Storage {
     messages: readonly NewMessage[],
     expected: number | undefined,
     previewing?: Previewing,
+    _also?: unknown,
+    turn?: TurnUse,
   ): Appended {
     this.#open()
+    if (turn !== undefined) return this.#appendFor(turn, id, messages, expected, previewing)
     const isNew = !this.#sessions.has(id)
     if (isNew) this.createSession(id, {}, this.#estimator.name)
     const stored = this.#sessions.get(id)!
@@ -489,6 +499,27 @@ export class ModelStorage implements Storage {
       stored.log = before
       if (isNew) this.#sessions.delete(id)
       throw error
+    }
+  }
+
+  #appendFor(
+    turn: TurnUse,
+    id: string,
+    messages: readonly NewMessage[],
+    expected: number | undefined,
+    previewing?: Previewing,
+  ): Appended {
+    try {
+      const settle = this.turns.use(id, turn)
+      if (settle === undefined) return { messages: [] }
+      const appended = this.append(id, messages, expected, previewing)
+      settle()
+      return appended
+    } catch (error) {
+      const stored = this.#sessions.get(id)
+      const repeated = stored && isUndertextError(error, 'TURN_LOST') && this.#repeated(id, stored, messages)
+      if (!repeated) throw error
+      return { messages: repeated }
     }
   }
 
@@ -613,10 +644,12 @@ export class ModelStorage implements Storage {
       compactionId,
       run,
       provider,
+      turn,
     }: RewindRequest,
     previewing?: Previewing,
   ): Rewound {
     this.#open()
+    const settle = turn && this.turns.use(id, turn)
     const known = operation && this.rewound(id, operation)
     if (known !== undefined) return known
     const stored = this.#sessions.get(id)
@@ -643,6 +676,7 @@ export class ModelStorage implements Storage {
       }
       if (operation !== undefined)
         this.#sessions.get(id)!.operations.set(operation.id, { digest: operation.digest, done })
+      settle?.()
       return done
     } catch (error) {
       if (before !== undefined) this.#sessions.set(id, before)

@@ -21,11 +21,14 @@ export type Answer = {
   readonly responseId?: string | undefined
 }
 
+/** An answer, or the beginning of one. */
+export type PartialAnswer = Pick<Answer, 'content'> & Partial<Answer>
+
 /**
  * Converts an answer to an assistant message; returns `undefined` for an empty answer. Sources and approval requests are not sent again:
  * the metadata keeps them, with the answer's id.
  */
-export function messageOfAnswer(answer: Answer, provider: string): NewMessage | undefined {
+export function messageOfAnswer(answer: PartialAnswer, provider: string): NewMessage | undefined {
   const sources: unknown[] = []
   const approvals: unknown[] = []
   const parts: Part[] = []
@@ -159,12 +162,17 @@ class AnswerBuilder {
     if (this.#finish === undefined || this.#hasFailed || isFailedFinish(this.#finish.finishReason))
       return undefined
     const { finishReason, usage, providerMetadata } = this.#finish
+    return { ...this.sofar(), finishReason, usage, providerMetadata }
+  }
+
+  /** The content so far, without pieces of tool inputs. */
+  sofar(): PartialAnswer {
     const content = this.#entries.map((entry): SdkPart => {
       if (!('texts' in entry)) return entry
       const { type, texts, metadata } = entry as Pieces
       return { type, text: texts.join(''), ...defined({ providerMetadata: metadata }) }
     })
-    return { content, finishReason, usage, providerMetadata, responseId: this.#responseId }
+    return { content, responseId: this.#responseId }
   }
 }
 
@@ -202,12 +210,14 @@ async function readerUnlessRefused(
   return { read: () => ahead.shift() ?? reader.read(), cancel: (reason) => reader.cancel(reason) }
 }
 
-/** Callbacks for the end of a stream. Exactly one of them is called, once. */
+/** Callbacks for a stream. At its end exactly one of `whole` and `broken` is called, once. */
 type StreamEnd = {
   /** The answer is complete. An error thrown here breaks the stream before its last part. */
   readonly whole: (answer: Answer) => Promise<void>
   /** The stream broke, was cancelled, had an error or ended early. */
   readonly broken: () => Promise<void>
+  /** More of the answer has arrived. The function returns all of it, and must be called at once. */
+  readonly grown?: ((sofar: () => PartialAnswer) => void) | undefined
 }
 
 /**
@@ -232,7 +242,10 @@ function watchedStream(reader: PartReader, end: StreamEnd): ReadableStream<SdkPa
             controller.close()
             return
           }
-          if (!isOver) builder.add(value)
+          if (!isOver) {
+            builder.add(value)
+            end.grown?.(() => builder.sofar())
+          }
           const answer = value.type === 'finish' && !isOver ? builder.answer() : undefined
           if (answer !== undefined) {
             isOver = true
@@ -265,13 +278,14 @@ export type CallHandling = {
   readonly send: <R>(work: ModelWork<R>) => Promise<SentRequest<R>>
   readonly whole: (answer: Answer, request: PreparedRequest) => Promise<void>
   readonly broken: () => Promise<void>
+  readonly grown?: StreamEnd['grown']
 }
 
 /** Calls a model through `send`, and passes the complete answer to `whole` before the caller receives its end. */
 export async function callModel(
   model: SdkModel,
   method: 'doGenerate' | 'doStream',
-  { send, whole, broken }: CallHandling,
+  { send, whole, broken, grown }: CallHandling,
 ): Promise<unknown> {
   if (method === 'doGenerate') {
     const { request, result } = await send((params) => model.doGenerate(params as never))
@@ -286,6 +300,6 @@ export async function callModel(
       readOverflow(error, rules) !== undefined || readRefusal(error, rules) !== null
     return { answer, reader: await readerUnlessRefused(answer.stream, isRefusal) }
   })
-  const end = { whole: (answer: Answer) => whole(answer, request), broken }
+  const end = { whole: (answer: Answer) => whole(answer, request), broken, grown }
   return { ...result.answer, stream: watchedStream(result.reader, end) }
 }

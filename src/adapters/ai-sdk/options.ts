@@ -6,6 +6,7 @@ import type { NewMessage } from '../../core/messages/message.ts'
 import { type PrepareRequestOptions, prepareSchema } from '../../store/requests/options.ts'
 import type { PreparedRequest } from '../../store/requests/prepared.ts'
 import type { RecordedResponse } from '../../store/requests/record.ts'
+import { turnWaitShape } from '../../store/turns.ts'
 import { forkTitleSchema, messagePlaceSchema } from '../forks.ts'
 import type { OnConflict } from './chat/log.ts'
 import type { ModelMessageOptions } from './model-messages.ts'
@@ -192,9 +193,13 @@ export const turnSchema = z.strictObject({
   signal: z.instanceof(AbortSignal).optional(),
   /** The owner. Only this owner's chats are found, and new ones belong to the owner. */
   owner: ownerOption,
+  /** How to wait for another turn of the chat: `waitMs`, `takeOver`, `idleMs` of `beginTurn`. */
+  turn: z.strictObject(turnWaitShape).optional(),
+  /** What happens to a partial answer that a crash left: it is shown as broken off (`keep`, default), or dropped. */
+  draft: z.enum(['keep', 'drop']).default('keep'),
   /**
-   * Runs approved tools again if another request stored the approval and no result is stored. Set it only if that request is no longer
-   * running, such as after a crash. Default: false, which throws `APPROVAL_STORED`.
+   * Runs approved tools again if another request stored the approval and no result is stored: after a crash it is unknown whether they
+   * ran. Default: false, which throws `APPROVAL_STORED`.
    */
   repeatApproved: z.boolean().optional(),
   /** Further options of `prepareRequest`. */

@@ -1,6 +1,6 @@
 import { isObject, type JsonObject } from './json.ts'
 import { type Message, type NewMessage, type Part, partsOf } from './message.ts'
-import { OWN } from './stop-reason.ts'
+import { OWN, withStopReason } from './stop-reason.ts'
 
 /*
  * Parts that a request adds to its prompt, for a model that binds its reasoning to the preceding content: texts of an injector, a
@@ -47,4 +47,22 @@ export function ownParts(message: Message): readonly Part[] {
   const added = addedParts(message)
   const parts = partsOf(message)
   return added.size === 0 ? parts : parts.filter((_, index) => !added.has(index))
+}
+
+/** The text that a model receives after an answer whose draft was kept. */
+export const INTERRUPTED = '[This answer was interrupted before its end.]'
+
+/**
+ * Returns the messages of a draft as an answer that broke off: the last assistant message is marked, and a text that only models receive
+ * says so. A call needs no such text: it has no result, and a rendering states that.
+ */
+export function interruptedAnswer(messages: readonly NewMessage[]): readonly NewMessage[] {
+  const at = messages.findLastIndex(({ role }) => role === 'assistant')
+  const last = messages[at]
+  if (last === undefined) return messages
+  const [marked] = withStopReason([last], 'aborted') as readonly [NewMessage]
+  const parts = partsOf(last)
+  const isCalling = parts.some(({ type }) => type === 'tool-call')
+  const note = { type: 'text' as const, text: INTERRUPTED }
+  return messages.with(at, isCalling ? marked : withAddedParts(marked, parts.length, [note]))
 }

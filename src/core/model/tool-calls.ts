@@ -63,7 +63,7 @@ export type ToolRow = {
 }
 
 /** A call with its result, or a result alone. */
-type ToolPair = {
+export type ToolPair = {
   readonly call?: { readonly row: ToolRow; readonly entry: CallEntry }
   readonly result?: { readonly row: ToolRow; readonly entry: ResultEntry }
 }

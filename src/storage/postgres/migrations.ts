@@ -111,4 +111,10 @@ export const MIGRATIONS: readonly (readonly string[])[] = [
     "DROP INDEX {schema}.\"sessions_id\";",
     "CREATE INDEX \"sessions_id\" ON {schema}.\"sessions\" USING btree (\"family\",\"id\");",
   ], // 0001_owners
+  [
+    "CREATE TABLE {schema}.\"claims\" (\n\t\"family\" bigint NOT NULL,\n\t\"session\" bigint NOT NULL,\n\t\"position\" bigint NOT NULL,\n\t\"call\" text NOT NULL,\n\t\"turn\" text NOT NULL,\n\t\"at\" bigint NOT NULL,\n\tCONSTRAINT \"claims_pkey\" PRIMARY KEY(\"family\",\"session\",\"position\",\"call\")\n);",
+    "CREATE TABLE {schema}.\"turns\" (\n\t\"family\" bigint NOT NULL,\n\t\"session\" bigint NOT NULL,\n\t\"id\" text NOT NULL,\n\t\"holder\" text NOT NULL,\n\t\"expires\" bigint NOT NULL,\n\t\"draft\" text,\n\t\"draft_turn\" text,\n\t\"draft_position\" bigint,\n\t\"draft_at\" bigint,\n\tCONSTRAINT \"turns_pkey\" PRIMARY KEY(\"family\",\"session\")\n);",
+    "ALTER TABLE {schema}.turns ALTER COLUMN id SET STATISTICS 0, ALTER COLUMN draft SET STATISTICS 0, ALTER COLUMN draft_turn SET STATISTICS 0;",
+    "ALTER TABLE {schema}.claims ALTER COLUMN call SET STATISTICS 0, ALTER COLUMN turn SET STATISTICS 0;",
+  ], // 0002_turns
 ]

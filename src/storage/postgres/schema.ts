@@ -426,6 +426,40 @@ export const operations = undertext.table(
   (table) => [primaryKey({ name: 'operations_pkey', columns: [table.family, table.session, table.id] })],
 )
 
+export const turns = undertext.table(
+  'turns',
+  {
+    family: family(),
+    session: long().notNull(),
+    id: text().notNull(),
+    holder: text().notNull(),
+    expires: long().notNull(),
+    draft: text(),
+    draftTurn: text('draft_turn'),
+    draftPosition: long('draft_position'),
+    draftAt: long('draft_at'),
+  },
+  (table) => [primaryKey({ name: 'turns_pkey', columns: [table.family, table.session] })],
+)
+
+export const claims = undertext.table(
+  'claims',
+  {
+    family: family(),
+    session: long().notNull(),
+    position: long().notNull(),
+    call: text().notNull(),
+    turn: text().notNull(),
+    at: long().notNull(),
+  },
+  (table) => [
+    primaryKey({
+      name: 'claims_pkey',
+      columns: [table.family, table.session, table.position, table.call],
+    }),
+  ],
+)
+
 /** Requests to models and their ingredients: a moment of the view, and blobs for texts that aren't in the log. */
 export const requests = undertext.table(
   'requests',

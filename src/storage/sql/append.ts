@@ -1,4 +1,4 @@
-import { UndertextError } from '../../core/errors.ts'
+import { isUndertextError, UndertextError } from '../../core/errors.ts'
 import {
   MIN_PREVIEWED_LENGTH,
   type PartPreview,
@@ -18,6 +18,7 @@ import type {
   KnownMessage,
   Previewing,
   SessionSettings,
+  TurnUse,
 } from '../storage.ts'
 import { commitPreviews, type RowPreview } from './append-preview.ts'
 import { CONTENT_COLUMNS, INSERT_CONTENT, insertInto, SIZE_COLUMNS, sizeColumns } from './columns.ts'
@@ -33,6 +34,7 @@ import {
 import { decodeRole, encodeFlags, encodeRole, encodeTools, rowId } from './row-codec.ts'
 import { decodeSettings, estimatorOf, insertSession, rejectAmbiguous, requireHead } from './sessions.ts'
 import { reading, type Sql } from './sql.ts'
+import { useTurn } from './turns.ts'
 import { CONTENT_OF_M } from './view.ts'
 import { begun, Done, mapped, type Step, type Work } from './work.ts'
 
@@ -78,9 +80,11 @@ export function* append(
   expectedPosition: number | undefined,
   previewing?: Previewing,
   also?: Also,
+  turn?: TurnUse,
 ): Work<Appended> {
   const request = { sessionId, messages, previewing }
   const batch = prepareBatch(sql, request)
+  if (turn !== undefined) return yield* appendForTurn(sql, request, batch, expectedPosition, turn, also)
   const appended =
     also === undefined ? yield* appendAtOnce(sql, sessionId, batch, expectedPosition) : undefined
   if (appended !== undefined) return appended
@@ -106,6 +110,35 @@ export function withAlso<T extends Appended & { readonly rowsHidden?: number }>(
     const { messages, rowsHidden = 0 } = done
     if (rowsHidden > 0 || messages.some(({ existing }) => !existing)) yield* sql.lend(also, messages)
     return done
+  }
+}
+
+/** A position that no session has. */
+const NO_POSITION = -1
+
+/** Appends messages if a turn holds the session. If they are stored with their keys, a repeated append returns them after its end too. */
+function* appendForTurn(
+  sql: Sql,
+  request: AppendRequest,
+  batch: Batch,
+  expectedPosition: number | undefined,
+  turn: TurnUse,
+  also: Also | undefined,
+): Work<Appended> {
+  const { sessionId } = request
+  const appending = function* (write: Write): Work<Appended> {
+    if (!(yield* useTurn(sql, sessionId, turn))) return { messages: [] }
+    return yield* write(expectedPosition)
+  }
+  try {
+    return yield* writeMessages(sql, 'append', request, withAlso(sql, appending, also), batch)
+  } catch (error) {
+    if (!isUndertextError(error, 'TURN_LOST')) throw error
+    try {
+      return yield* writeMessages(sql, 'append', request, (write) => write(NO_POSITION), batch)
+    } catch (conflict) {
+      throw isUndertextError(conflict, 'POSITION_CONFLICT') ? error : conflict
+    }
   }
 }
 

@@ -190,7 +190,8 @@ function* transferTexts(sql: Sql, session: number, forks: readonly StoredSession
 }
 
 /** Tables with rows of a session, apart from its messages and compactions. */
-const DEPENDENT = 'searched measurements usage jobs circuits operations requests notes audit'.split(' ')
+const DEPENDENT =
+  'searched measurements usage jobs circuits operations turns claims requests notes audit'.split(' ')
 
 /**
  * Removes the rest of the entered session, whose messages are gone, and its references to blobs; returns what it removed. Must run within

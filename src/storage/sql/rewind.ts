@@ -30,6 +30,7 @@ import { viewIndex } from './planning.ts'
 import { rowId } from './row-codec.ts'
 import { readSession, requireSession, type StoredSession } from './sessions.ts'
 import { reading, type Sql } from './sql.ts'
+import { useTurn } from './turns.ts'
 import { Turning, writeTurned } from './undo.ts'
 import { TEXT_OF_R, VISIBLE } from './view.ts'
 import { mapped, type Work } from './work.ts'
@@ -48,6 +49,7 @@ export function* rewind(
   const isAppending = messages.length > 0
   const writing = { sessionId, messages, previewing }
   const work = function* (write: Write): Work<Rewound> {
+    if (request.turn !== undefined) yield* useTurn(sql, sessionId, request.turn)
     const session = yield* readSession(sql, sessionId)
     const known = operation && session && (yield* knownOperation(sql, session, operation))
     if (known !== undefined) return known

@@ -27,6 +27,7 @@ import * as sessions from './sessions.ts'
 import { expandSummary, readSources } from './sources.ts'
 import { reading, type Sql } from './sql.ts'
 import { readToolCalls, readToolOutput } from './tool-calls.ts'
+import * as turns from './turns.ts'
 import { redo, undo } from './undo.ts'
 import { undoWhile } from './undo-while.ts'
 import * as usage from './usage.ts'
@@ -141,6 +142,15 @@ export function storageOver(engine: Engine): Storage {
       messages: moments.readPastMessages,
       diff: moments.readDiff,
       stats: usage.readPastStats,
+    }),
+    turns: bound({
+      take: turns.takeTurn,
+      active: turns.activeTurn,
+      renew: turns.renewTurn,
+      flush: turns.flushDraft,
+      drop: turns.dropDraft,
+      claim: turns.claimCall,
+      end: turns.endTurn,
     }),
     notes: bound({ remember, list: listNotes, forget }),
     owned: bound({ count: countOwned, key: keepKey, erase: eraseRest }),

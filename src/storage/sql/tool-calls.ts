@@ -8,6 +8,7 @@ import {
   statusOf,
   type ToolCall,
   type ToolOutput,
+  type ToolPair,
   type ToolRow,
   withoutOtherIds,
 } from '../../core/model/tool-calls.ts'
@@ -60,6 +61,11 @@ export const readToolOutput = reading(
     }
   },
 )
+
+/** Returns the newest call with an id, and its result, within the caller's transaction. */
+export function* newestCall(sql: Sql, session: StoredSession, callId: string): Work<ToolPair | undefined> {
+  return findCall(yield* rowsOfId(sql, session, callId, true), undefined)
+}
 
 /**
  * Returns the rows that use an id, in order. For the newest call, the rows from the last row with a call on are enough, because a result

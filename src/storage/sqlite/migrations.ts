@@ -83,4 +83,8 @@ export const MIGRATIONS: readonly (readonly string[])[] = [
     "CREATE UNIQUE INDEX `undertext_sessions_unowned` ON `undertext_sessions` (`id`) WHERE owner is null;",
     "CREATE UNIQUE INDEX `undertext_sessions_id` ON `undertext_sessions` (`id`,`owner`);",
   ], // 0001_owners
+  [
+    "CREATE TABLE `undertext_claims` (\n\t`session` integer NOT NULL,\n\t`position` integer NOT NULL,\n\t`call` text NOT NULL,\n\t`turn` text NOT NULL,\n\t`at` integer NOT NULL,\n\tPRIMARY KEY(`session`, `position`, `call`)\n);",
+    "CREATE TABLE `undertext_turns` (\n\t`session` integer PRIMARY KEY NOT NULL,\n\t`id` text NOT NULL,\n\t`holder` text NOT NULL,\n\t`expires` integer NOT NULL,\n\t`draft` text,\n\t`draft_turn` text,\n\t`draft_position` integer,\n\t`draft_at` integer\n);",
+  ], // 0002_turns
 ]

@@ -412,6 +412,38 @@ export const operations = sqliteTable(
   (table) => [primaryKey({ columns: [table.session, table.id] })],
 )
 
+/**
+ * The turns of sessions: who holds a session, and the draft of its answer. A row without a holder is a draft that a turn left. Neither is
+ * part of the log.
+ */
+export const turns = sqliteTable('undertext_turns', {
+  session: integer().primaryKey(),
+  id: text().notNull(),
+  /** Empty after the end of the turn. */
+  holder: text().notNull(),
+  expires: integer().notNull(),
+  /** The messages of the draft as JSON; null if there is none. */
+  draft: text(),
+  /** The turn that wrote the draft, the log's last position then, and the time. */
+  draftTurn: text('draft_turn'),
+  draftPosition: integer('draft_position'),
+  draftAt: integer('draft_at'),
+})
+
+/** Tool calls that a turn began to run, so that no other turn runs them again. */
+export const claims = sqliteTable(
+  'undertext_claims',
+  {
+    session: integer().notNull(),
+    /** The position of the call's message. */
+    position: integer().notNull(),
+    call: text().notNull(),
+    turn: text().notNull(),
+    at: integer().notNull(),
+  },
+  (table) => [primaryKey({ columns: [table.session, table.position, table.call] })],
+)
+
 /** Requests to models and their ingredients: a moment of the view, and blobs for texts that aren't in the log. */
 export const requests = sqliteTable(
   'undertext_requests',

@@ -5,8 +5,10 @@ import type { RunConfig } from '../config/run-config.ts'
 import type { CheckedCall } from '../config/settings.ts'
 import { isSameValue } from '../config/spellings.ts'
 
-/** Milliseconds that a request waits for models: as long as one summary may take. */
-export const PREPARE_WAIT_MS = 120_000
+/** Milliseconds that a turn waits for another turn of its session. */
+export const TURN_WAIT_MS = 5_000
+/** Milliseconds that a request waits for models: as long as a summary takes, not as long as it may take. A web request waits for it. */
+export const PREPARE_WAIT_MS = 30_000
 /** Milliseconds, of those, that a user's turn waits for other runs, which it doesn't need while its request fits. */
 export const OTHERS_WAIT_MS = 10_000
 const DEFAULT_WAIT_MS = 30_000

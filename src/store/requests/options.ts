@@ -128,7 +128,7 @@ export const prepareSchema = z
     /** Which errors `withOverflowRecovery` treats as overflows: `strict` and `patterns` of `readOverflow`. */
     overflow: overflowRulesSchema.optional(),
     /**
-     * Maximum milliseconds that all waits for models and other runs may take together. Default 120,000, of which other runs may take
+     * Maximum milliseconds that all waits for models and other runs may take together. Default 30,000, of which other runs may take
      * 10,000.
      */
     waitMs: z.int().nonnegative().optional(),

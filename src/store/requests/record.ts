@@ -11,12 +11,13 @@ import {
 } from '../../core/messages/check.ts'
 import { defined, isObject } from '../../core/messages/json.ts'
 import type { NewMessage } from '../../core/messages/message.ts'
+import { checkMessages } from '../../core/messages/message-check.ts'
 import { type NextStep, nextStep, withStopReason } from '../../core/messages/stop-reason.ts'
 import type { BoundPrefix } from '../../core/rendering/bound-reasoning.ts'
 import type { RenderOptions } from '../../core/rendering/render.ts'
 import { readUsage } from '../../core/tokens/provider-usage.ts'
 import { canonicalProvider } from '../../core/tokens/providers.ts'
-import type { AppendedMessage, BilledTokens, NewRequest } from '../../storage/storage.ts'
+import type { AppendedMessage, BilledTokens, NewRequest, TurnUse } from '../../storage/storage.ts'
 import type { ProviderCompactionResult } from '../compaction/direct-compactions.ts'
 import type { ContextStats } from '../compaction/stats.ts'
 import {
@@ -187,6 +188,7 @@ export async function recordResponse(
   services: Services,
   sessionId: string,
   response: ResponseInput,
+  turn?: TurnUse,
 ): Promise<RecordedResponse> {
   const { context } = services
   const checked = check(recordSchema, response, 'recordResponse')
@@ -197,10 +199,9 @@ export async function recordResponse(
   // The append may fail before this promise is awaited.
   reading?.catch(() => undefined)
   const prompt = readable('prompt', () => promptMessages(checked.prompt ?? request?.prompt))
-  const messages = readable('messages', () => prompt.concat(withStopReason(checked.messages, stopReason)))
-  const appended = await services.append(sessionId, messages, {
-    ...defined({ expectedPosition, also }),
-  })
+  const given = readable('messages', () => prompt.concat(withStopReason(checked.messages, stopReason)))
+  const messages = turn === undefined ? given : keyedByTurn(given, turn.id)
+  const appended = await services.append(sessionId, messages, defined({ expectedPosition, also }), turn)
   const viewEpoch = await noteModel(context, sessionId, checked)
   const usage = await reading
   const isNew = appended.messages.some(({ existing }) => !existing)
@@ -233,6 +234,16 @@ export async function recordResponse(
     final: next === 'final',
     stats,
   }
+}
+
+/** Returns messages with idempotency keys, so that the answer of a turn is appended once, whatever is repeated. */
+function keyedByTurn(messages: readonly NewMessage[], turnId: string): readonly NewMessage[] {
+  return readable('messages', () => {
+    checkMessages(messages)
+    return messages.map((message, at) =>
+      message.idempotencyKey === undefined ? { ...message, idempotencyKey: `${turnId}/${at}` } : message,
+    )
+  })
 }
 
 /** Emits a `prefixChanged` event if a recorded request changed what precedes its reasoning, and returns the change. */

@@ -256,6 +256,11 @@ export class Sessions {
     return publicSession(await this.#services.context.storage.reestimate(id, found))
   }
 
+  /** Returns the id of the turn that is under way in a session (`beginTurn`); `undefined` if there is none, or its process is dead. */
+  async activeTurn(sessionId: string): Promise<string | undefined> {
+    return (await this.#services.context.storage.turns.active(checkId(sessionId)))?.runId
+  }
+
   /** Lists the audit of a session, oldest entry first: ids and numbers only. For the next page, pass the last `no` as `after`. */
   async audit(sessionId: string, options: AuditLogOptions = {}): Promise<AuditEntry[]> {
     return this.#services.context.storage.auditLog(

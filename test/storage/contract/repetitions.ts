@@ -6,7 +6,7 @@ import { undertextSessionStore } from '../../../src/adapters/claude-agent-sdk/in
 import { UndertextChatMessageHistory } from '../../../src/adapters/langchain/index.ts'
 import { UndertextSession } from '../../../src/adapters/openai-agents/index.ts'
 import { afterTurn } from '../../../src/compat/index.ts'
-import type { HistoryRecord, ImportEvent, Store } from '../../../src/index.ts'
+import type { HistoryRecord, ImportEvent, Store, Turn } from '../../../src/index.ts'
 import { isUndertextError } from '../../../src/index.ts'
 import { chat, say } from '../../support/conversation.ts'
 import { type Contract, everything, S } from './support.ts'
@@ -99,6 +99,10 @@ export const REPETITIONS: Readonly<Record<string, Repetition>> = {
     session: 'new',
     needsHistories: true,
   },
+  'beginTurn and its answer': {
+    arrange: (store) => store.beginTurn(S),
+    act: (_, turn: Turn) => turn.finish({ messages: [say('assistant', 'one')] }),
+  },
   'recordResponse by keys': { act: (store) => store.recordResponse(S, { messages: KEYED }) },
   'afterTurn by keys': { act: (store) => afterTurn(store, S, { messages: KEYED, auto: false }) },
   'requests.recordAnswer of a request': {
@@ -168,7 +172,11 @@ export const REPETITIONS: Readonly<Record<string, Repetition>> = {
     session: 'new',
   },
   'chatStore.resume with the same message': {
-    act: async (store) => (await chatStore(store).resume({ id: 'new', message: UI[0] })).messages,
+    act: async (store) => {
+      const turn = await chatStore(store).resume({ id: 'new', message: UI[0] })
+      await turn.end()
+      return turn.messages
+    },
     session: 'new',
   },
   'chatStore.fork with an id': {

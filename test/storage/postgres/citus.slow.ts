@@ -56,7 +56,7 @@ describe.skipIf(server === undefined)('on a cluster', async () => {
        where relnamespace = '${schema}'::regnamespace and relkind = 'r'`,
     )
     const WITH_FAMILY =
-      'audit blobs circuits compactions contents jobs measurements messages notes operations replacements requests searched sessions usage words'
+      'audit blobs circuits claims compactions contents jobs measurements messages notes operations replacements requests searched sessions turns usage words'
     const expected = [
       ...WITH_FAMILY.split(' ').map((table) => [table, 'h', true]),
       ['names', 'h', false],

@@ -195,7 +195,13 @@ describe.each(enginesOf(await postgresServer()))('the tables in %s', (_, start) 
     const RANDOM = [
       ...['audit.run', 'compactions.copied_from', 'compactions.id', 'compactions.run'],
       ...['jobs.holder', 'jobs.id', 'jobs.run', 'notes.id'],
-      ...['sessions.incarnation', 'sessions.last_write', 'sessions.lease_holder', 'sessions.lease_run'],
+      ...[
+        'sessions.incarnation',
+        'sessions.last_write',
+        'sessions.lease_holder',
+        'sessions.lease_run',
+        'turns.holder',
+      ],
     ]
     const NUMBERS = ['compactions.coverage', 'messages.shown', 'operations.positions']
     const WORDS_OF_OURS = [

@@ -1,16 +1,18 @@
 import { isDeepStrictEqual } from 'node:util'
 import { v7 as uuidv7 } from 'uuid'
 import { z } from 'zod'
-import { invalid, UndertextError } from '../../../core/errors.ts'
+import { invalid, isUndertextError, UndertextError } from '../../../core/errors.ts'
 import { check, nameSchema, ownerOption, taken } from '../../../core/messages/check.ts'
 import { defined, isObject } from '../../../core/messages/json.ts'
 import { type Message, partsOf, type StoredMessage } from '../../../core/messages/message.ts'
 import { withStopReason } from '../../../core/messages/stop-reason.ts'
 import type { Compaction } from '../../../storage/storage.ts'
+import { unlessUnknown } from '../../../store/arguments.ts'
 import type { ContextStats } from '../../../store/compaction/stats.ts'
 import type { SessionInput } from '../../../store/config/store-options.ts'
 import type { PrepareRequestOptions } from '../../../store/requests/options.ts'
 import type { PreparedRequest } from '../../../store/requests/prepared.ts'
+import type { Turn } from '../../../store/turns.ts'
 import { forkBeside } from '../../forks.ts'
 import { ownedStore } from '../../owned-store.ts'
 import { recordAnswers, recordNames } from '../../recovering.ts'
@@ -44,6 +46,7 @@ import {
   versionOf,
 } from '../types.ts'
 import { isToolPart } from '../ui-rows.ts'
+import { answerOfDraft, Drafting } from './drafts.ts'
 import {
   type Chat,
   type ChatStorage,
@@ -94,19 +97,23 @@ export type ChatStore<UI_MESSAGE extends UIMessageLike = SdkUIMessage> = {
    * regeneration of an answer. Stores it, and returns the request for the model, compacted when necessary, and the function that stores the
    * answer. The application decides who may write to the chat.
    *
+   * The turn holds the chat until `onFinish` or `end` (`beginTurn` of the store): a second request waits up to 5 seconds, then throws
+   * `TURN_IN_PROGRESS`. While the answer streams, `turn.model` keeps it in a draft, at most once per second; if the process dies, the next
+   * turn stores the draft as an answer that broke off.
+   *
    * If the turn fails before the model answers, or this method itself throws, the request's message stays stored, so that it can be sent
    * again. If the message can never succeed (a file that the model rejects), `withdraw` removes it from the chat.
    *
-   * Throws `INVALID_INPUT` (also for a user message without content), `MESSAGE_NOT_FOUND`, `APPROVAL_STORED` if another request stored the
-   * approval of a call that has no result yet (see the option `repeatApproved`), and the errors of `prepareRequest`.
+   * Throws `INVALID_INPUT` (also for a user message without content), `MESSAGE_NOT_FOUND`, `TURN_IN_PROGRESS`, `APPROVAL_STORED` if another
+   * request stored the approval (see the option `repeatApproved`), and the errors of `prepareRequest`.
    */
   resume<const MODEL extends TurnOptions['model'] = undefined>(
     request: unknown,
     options?: Omit<TurnOptions, 'model'> & { readonly model?: MODEL },
   ): Promise<ChatTurn<UI_MESSAGE, MODEL>>
   /**
-   * Hides a user message that has no answer, by default the last message of the chat. What an edit or a regeneration had replaced is shown
-   * again. Returns whether there was such a message.
+   * Hides a user message that has no answer, by default the last message of the chat, and ends a turn that would answer it. What an edit
+   * or a regeneration had replaced is shown again. Returns whether there was such a message.
    */
   withdraw(chatId: string, options?: WithdrawOptions): Promise<boolean>
   /**
@@ -166,9 +173,9 @@ export function chatStore<UI_MESSAGE extends UIMessageLike = SdkUIMessage>(
       const options = check(turnSchema, given, 'resume')
       const { owner } = options
       const chat = { store: ownedStore(store, owner), chatId, actor }
-      const turn = await beginTurn(chat, taken(request as ChatRequest), options, defaults)
-      const ids = { generateMessageId: generateMessageId ?? uuidv7 }
-      return { ...turn, ...ids } as unknown as ChatTurn<UI_MESSAGE, MODEL>
+      const posted = taken(request as ChatRequest)
+      const turn = await beginTurn(chat, posted, options, defaults, generateMessageId ?? uuidv7)
+      return turn as unknown as ChatTurn<UI_MESSAGE, MODEL>
     },
     async withdraw(chatId, given = {}) {
       const id = check(nameSchema, chatId, 'withdraw: chatId')
@@ -198,13 +205,32 @@ export function chatStore<UI_MESSAGE extends UIMessageLike = SdkUIMessage>(
 }
 
 async function withdraw(chat: Chat, messageId: string | undefined): Promise<boolean> {
-  const { store, chatId, actor } = chat
+  const { store, chatId } = chat
   const { stored, added } = await readChat(chat)
   const at =
     messageId === undefined ? stored.length - 1 : stored.findIndex(({ message }) => message.id === messageId)
   const named = stored[at]
   if (named?.message.role !== 'user') return false
   if (stored.slice(at).some(({ message }) => message.role === 'assistant')) return false
+  // The request failed, so its turn is over, and there is nothing to keep of its answer.
+  const turn = await store.beginTurn(chatId, { takeOver: true })
+  try {
+    await turn.dropDraft()
+    await withdrawFrom(chat, stored, added, at)
+  } finally {
+    await turn.end()
+  }
+  return true
+}
+
+/** Hides the user message at an index, which has no answer. */
+async function withdrawFrom(
+  { store, chatId, actor }: Chat,
+  stored: readonly StoredUIMessage[],
+  added: readonly StoredMessage[],
+  at: number,
+): Promise<void> {
+  const named = stored[at]!
   const [first, last] = [named.rows[0]!.position ?? 0, named.rows.at(-1)!.position ?? 0]
   const before = stored[at - 1]?.rows.at(-1)?.position ?? 0
   const rewinds = (await store.listCompactions(chatId)).filter(
@@ -222,7 +248,6 @@ async function withdraw(chat: Chat, messageId: string | undefined): Promise<bool
   const replaced = regenerated ?? rewinds.findLast((one) => hides(one, before, first))
   if (replaced !== undefined)
     await store.undoCompaction(chatId, replaced.id, { both: true, ...defined({ actor }) })
-  return true
 }
 
 /** Checks the messages of a chat. Throws `INVALID_INPUT`, also for two messages with the same id. */
@@ -248,6 +273,8 @@ export type AnswerEnd = {
 /** A turn of a chat: the arguments for `streamText` and `toUIMessageStreamResponse`. */
 export type ChatTurn<UI_MESSAGE, MODEL = TurnOptions['model']> = {
   readonly chatId: string
+  /** The id of the turn (`sessions.activeTurn` of the store returns it while the turn is under way), such as for a resumable stream. */
+  readonly id: string
   /** For `streamText`: the view, prepared for the provider. */
   readonly messages: SdkModelMessage[]
   /**
@@ -265,16 +292,21 @@ export type ChatTurn<UI_MESSAGE, MODEL = TurnOptions['model']> = {
   readonly generateMessageId: () => string
   /**
    * Stores the answer; an empty answer is ignored. An answer that broke off (stopped, failed, or not finished by the model) ends with a
-   * text in the state `streaming`, or with a call without a result.
+   * text in the state `streaming`, or with a call without a result. Throws `TURN_LOST`, and stores nothing, if another turn took over.
    */
   readonly onFinish: (end: AnswerEnd) => Promise<void>
   /** The name of `onFinish` in ai 7. */
   readonly onEnd: (end: AnswerEnd) => Promise<void>
+  /** Ends the turn without an answer, if the application fails before it streams one. Calling it after `onFinish` has no effect. */
+  readonly end: () => Promise<void>
   /** The prepared request, with its token counts and compaction runs. */
   readonly request: PreparedRequest
   /** The change of the chat before the model is called. */
   readonly saved: SaveResult
 }
+
+/** Milliseconds in which an application calls the model after `resume`; a turn that fails before that doesn't block its chat for long. */
+const STARTING_MS = 10_000
 
 /** Begins a turn; see `resume` of `chatStore`. */
 async function beginTurn(
@@ -282,19 +314,58 @@ async function beginTurn(
   request: ChatRequest,
   options: TurnOptions,
   defaults: LoadOptions,
-): Promise<Omit<ChatTurn<SdkUIMessage>, 'generateMessageId'>> {
-  const { store, chatId } = chat
-  const { tools, metadataSchema, dataSchemas, validate, system, maxOutputTokens, signal, repeatApproved } =
-    options
+  generateMessageId: () => string,
+): Promise<ChatTurn<SdkUIMessage>> {
+  const { tools, metadataSchema, dataSchemas, validate } = options
   const validation = { ...defaults, ...defined({ tools, metadataSchema, dataSchemas, validate }) }
   const message = lastMessageOf(request)
   if (message !== undefined) await validateMessages([message], validation, 'resume')
   const read = readRequest(request)
   if (read.message?.message.role === 'user' && !hasContent(read.message.message, isBlank))
     throw invalid("resume: request.message.parts: must have a text that isn't blank, or another part")
+  const begin = (): Promise<Turn> =>
+    chat.store.beginTurn(chat.chatId, { ...options.turn, ...defined({ signal: options.signal }) })
+  // A new chat is created with its first message, which nothing precedes.
+  const known = await unlessUnknown(begin())
+  let turn = known
+  try {
+    if (turn?.draft !== undefined) await settleDraft({ ...chat, turn }, options.draft, validation.tools)
+    const saved = await storeRequest({ ...chat, turn }, read, options, validation)
+    turn ??= await begin()
+    return await startTurn({ ...chat, turn }, turn, { read, saved, options, validation, generateMessageId })
+  } catch (error) {
+    await turn?.end()
+    throw error
+  }
+}
+
+/** Stores the draft that an earlier turn left as an answer that broke off, or drops it. */
+async function settleDraft(
+  chat: Chat & { readonly turn: Turn },
+  how: TurnOptions['draft'],
+  tools: object | undefined,
+): Promise<void> {
+  const { turn } = chat
+  if (how !== 'drop')
+    await changeChat(chat, ({ stored }) => {
+      const answer = answerOfDraft(stored, turn.draft!.messages, tools, withoutEnd)
+      return { messages: answer === undefined ? stored : withAnswer(stored, answer), isConflict: false }
+    })
+  await turn.dropDraft()
+}
+
+/** Stores the message of a request. Throws `APPROVAL_STORED`. */
+async function storeRequest(
+  chat: Chat,
+  read: ReturnType<typeof readRequest>,
+  { repeatApproved }: TurnOptions,
+  validation: LoadOptions,
+): Promise<SaveResult> {
+  const { chatId } = chat
   const { appended: _, ...saved } = await changeChat(chat, async ({ stored, isRewound }) => {
     const target = targetOfRequest(chatId, read, stored, isRewound, runsOf(validation.tools))
-    const toolCallIds = repeatApproved === true ? [] : approvedBefore(stored, target.messages)
+    const toolCallIds =
+      repeatApproved === true ? [] : approvedBefore(stored, target.messages, read.message?.message)
     if (toolCallIds.length > 0)
       throw new UndertextError('APPROVAL_STORED', { sessionId: chatId, toolCallIds })
     const checked = new Set<TargetMessage | undefined>([...stored, read.message])
@@ -302,9 +373,29 @@ async function beginTurn(
     await validateMessages(brought, validation, 'resume')
     return target
   })
+  return saved
+}
+
+/** A turn whose request is stored. */
+type Started = {
+  readonly read: ReturnType<typeof readRequest>
+  readonly saved: SaveResult
+  readonly options: TurnOptions
+  readonly validation: LoadOptions
+  readonly generateMessageId: () => string
+}
+
+async function startTurn(
+  chat: Chat,
+  held: Turn,
+  { read, saved, options, validation, generateMessageId }: Started,
+): Promise<ChatTurn<SdkUIMessage>> {
+  const { store, chatId } = chat
+  const { system, maxOutputTokens, signal } = options
   const { stored } = await readChat(chat, validation.tools)
   const { version, ...names } = namesIn(options)
   const definitions = await toolDefinitions(validation.tools)
+  const isApproved = isAnsweredRequest(stored.at(-1)?.rows ?? [])
   const preparation = {
     // Without `tools` here, the turn may still have tools, so calls stay parts. If it has none, the AI SDK leaves out calls that the
     // provider rejects.
@@ -314,29 +405,46 @@ async function beginTurn(
     ...defined({ ...names, system, maxOutputTokens, signal }),
     alsoReads: [AI_SDK],
     // A call that was just approved has no result yet: the AI SDK runs it next.
-    ...(isAnsweredRequest(stored.at(-1)?.rows ?? []) && { pendingCalls: 'keep' as const }),
+    ...(isApproved && { pendingCalls: 'keep' as const }),
   }
   await recordNames(store, chatId, names)
-  const prepared = await prepareTurn(store, chatId, preparation)
+  const prepared = await prepareTurn(store, held, preparation)
   const answers = turnAnswers()
   const lastCall: LastCall = { isWhole: true }
-  const end = endOf(chat, saved, read.isRegeneration, { answers, lastCall })
-  const prompt = promptOf(prepared, version)
   const originalMessages = stored.map((one) => one.message)
-  const progress = { messages: prompt.messages, answers, lastCall }
-  const turn = {
+  const last = originalMessages.at(-1)
+  // An answer after an approval or an output continues the assistant's message.
+  let answerId = last?.role === 'assistant' ? last.id : undefined
+  const drafting = new Drafting(held, () => answerId)
+  const end = endOf(chat, saved, read.isRegeneration, { answers, lastCall, drafting, turn: held })
+  const prompt = promptOf(prepared, version)
+  const { idleMs } = held
+  const onCall = (): void => {
+    held.idleMs = idleMs
+  }
+  const progress = { messages: prompt.messages, answers, lastCall, drafting, onCall }
+  const recovering = {
     ...{ store, chatId, request: prepared, ...progress },
     options: prepared.bound === undefined ? preparation : withoutAdditions(preparation),
   }
+  // An approved tool runs before the model is called.
+  if (isModel(options.model) && !isApproved) held.idleMs = Math.min(idleMs, STARTING_MS)
   return {
     chatId,
+    id: held.id,
     messages: await withModelOutputs(prompt.messages, originalMessages, validation.tools),
-    model: isModel(options.model) ? recoveringModel(options.model, turn) : options.model,
+    model: isModel(options.model) ? recoveringModel(options.model, recovering) : options.model,
     ...defined({ system: prompt.system }),
     providerOptions: { undertext: { skip: true } },
     originalMessages,
+    generateMessageId: () => {
+      const id = generateMessageId()
+      answerId ??= id
+      return id
+    },
     onFinish: end,
     onEnd: end,
+    end: () => held.end(),
     request: prepared,
     saved,
   }
@@ -351,15 +459,16 @@ const MAX_PREPARATIONS = 5
  */
 async function prepareTurn(
   store: ChatStorage,
-  chatId: string,
+  turn: Turn,
   options: PrepareRequestOptions,
 ): Promise<PreparedRequest> {
+  const chatId = turn.sessionId
   return withRetries(MAX_PREPARATIONS, ['POSITION_CONFLICT'], async (isLast) => {
     const prepared = await store.prepareRequest(chatId, options)
     if (prepared.bound === undefined || prepared.prompt.length === 0) return prepared
     // A message after calls whose tools run next would separate them from their results.
     if (options.pendingCalls === 'keep') return store.prepareRequest(chatId, withoutAdditions(options))
-    await store.append(chatId, prepared.prompt, isLast ? {} : { expectedPosition: prepared.position })
+    await turn.append(prepared.prompt, isLast ? {} : { expectedPosition: prepared.position })
     return prepared
   })
 }
@@ -386,18 +495,37 @@ function runsOf(tools: object | undefined): (name: string) => boolean {
   }
 }
 
-/** Calls at the end of a chat whose approval was stored before the request, and that have no result: their tools may be running. */
-function approvedBefore(stored: readonly StoredUIMessage[], wanted: readonly TargetMessage[]): string[] {
+/**
+ * Calls at the end of a chat whose approval was stored before the request: those without a result, because their tools may have run, and if
+ * the request brings nothing else, those that it responds to again.
+ */
+function approvedBefore(
+  stored: readonly StoredUIMessage[],
+  wanted: readonly TargetMessage[],
+  posted: SdkUIMessage | undefined,
+): string[] {
   const [former, last] = [stored.at(-1)?.message, wanted.at(-1)?.message]
   if (former === undefined || former.id !== last?.id) return []
+  if (former === last && posted?.id === former.id) {
+    const done = new Set((former.parts as readonly SdkPart[]).flatMap(doneCall))
+    const again = respondedIn(posted).filter(({ toolCallId }) => done.has(toolCallId))
+    if (again.length > 0) return again.map(({ toolCallId }) => String(toolCallId))
+  }
   const approved = (message: SdkUIMessage): string[] =>
-    (message.parts as readonly SdkPart[]).flatMap(({ state, approval, toolCallId }) =>
-      state === 'approval-responded' && isObject(approval) && approval.approved === true
-        ? [String(toolCallId)]
-        : [],
+    respondedIn(message).flatMap(({ approval, toolCallId }) =>
+      isObject(approval) && approval.approved === true ? [String(toolCallId)] : [],
     )
   const now = new Set(approved(last))
   return approved(former).filter((id) => now.has(id))
+}
+
+/** The id of a call that has a result. */
+function doneCall({ state, toolCallId }: SdkPart): readonly unknown[] {
+  return typeof state === 'string' && state.startsWith('output-') ? [toolCallId] : []
+}
+
+function respondedIn(message: SdkUIMessage): readonly SdkPart[] {
+  return (message.parts as readonly SdkPart[]).filter(({ state }) => state === 'approval-responded')
 }
 
 function namesIn({ model, provider, version }: Pick<TurnOptions, 'model' | 'provider' | 'version'>): {
@@ -431,18 +559,31 @@ function endOf(
   chat: Chat,
   began: SaveResult,
   isRegeneration: boolean,
-  { answers, lastCall }: { readonly answers: TurnAnswers; readonly lastCall: LastCall },
+  {
+    answers,
+    lastCall,
+    drafting,
+    turn,
+  }: {
+    readonly answers: TurnAnswers
+    readonly lastCall: LastCall
+    readonly drafting: Drafting
+    readonly turn: Turn
+  },
 ): (end: AnswerEnd) => Promise<void> {
   const { store, chatId, actor } = chat
   return async (end) => {
     if (!isObject(end)) throw invalid('onFinish: the argument must be an object with responseMessage')
     const given = taken(end.responseMessage)
+    await drafting.stop()
     const responseMessage = isBroken(end) || !lastCall.isWhole ? withoutEnd(given) : given
     if (!hasContent(responseMessage)) {
       // The regeneration produced nothing: the earlier answer is restored.
       const { compactionId, rowsAppended } = began
-      if (isRegeneration && compactionId !== undefined && rowsAppended === 0)
+      const isHeld = await dropsDraft(turn)
+      if (isHeld && isRegeneration && compactionId !== undefined && rowsAppended === 0)
         await store.undoCompaction(chatId, compactionId, { both: true, ...defined({ actor }) })
+      await turn.end()
       return
     }
     const read = readGiven(responseMessage, 'responseMessage')
@@ -456,6 +597,9 @@ function endOf(
     const stored = appended.map(({ position }) => ({ position, existing: false }))
     const rows = appended.map(({ row }) => row)
     await recordAnswers(store, chatId, answers.take(rows, stored))
+    // If nothing had to be appended, the draft is still there.
+    if (rowsAppended === 0) await dropsDraft(turn)
+    await turn.end()
     if (!isLate || rowsAppended === 0 || lastRowId === undefined) return
     // The question was rewound meanwhile, so the answer is stored without becoming part of the chat. Others may have appended after it.
     const log = (await store.getMessages(chatId)).filter(({ kind }) => kind === 'message')
@@ -463,6 +607,17 @@ function endOf(
     const late = log.slice(Math.max(0, last - rowsAppended), last)
     const visible = late.filter(({ hidden }) => !hidden)
     await hideRows(store, chatId, visible, 'late', actor)
+  }
+}
+
+/** Removes the draft of a turn; returns `false` if the turn no longer holds the chat. */
+async function dropsDraft(turn: Turn): Promise<boolean> {
+  try {
+    await turn.dropDraft()
+    return true
+  } catch (error) {
+    if (!isUndertextError(error, 'TURN_LOST')) throw error
+    return false
   }
 }
 

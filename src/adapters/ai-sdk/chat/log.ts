@@ -4,7 +4,9 @@ import { canonicalJson, defined } from '../../../core/messages/json.ts'
 import { type NewMessage, type Part, partsOf, type StoredMessage } from '../../../core/messages/message.ts'
 import { withoutGivenMark } from '../../../core/messages/user-answers.ts'
 import { unlessUnknown } from '../../../store/arguments.ts'
+import type { RewindOptions } from '../../../store/rewind.ts'
 import type { Store } from '../../../store/store.ts'
+import type { Turn } from '../../../store/turns.ts'
 import { Conversion } from '../../conversion.ts'
 import { withRetries } from '../../retry.ts'
 import { rowsOfUIMessage } from '../from-ui-messages.ts'
@@ -18,6 +20,7 @@ import { groupsOf, uiMetadata, uiRowOf } from '../ui-rows.ts'
 export type ChatStorage = Pick<
   Store,
   | 'append'
+  | 'beginTurn'
   | 'sessions'
   | 'getContextStats'
   | 'getMessages'
@@ -46,6 +49,8 @@ export type Chat = {
   readonly store: ChatStorage
   readonly chatId: string
   readonly actor: string | undefined
+  /** The turn that changes it; `undefined` outside of turns. */
+  readonly turn?: Turn | undefined
 }
 
 /** Reads a chat as people see it: the log without rewound messages, compacted or not. Throws `SESSION_NOT_FOUND`. */
@@ -131,7 +136,7 @@ function withoutIds({ role, content, metadata, createdAt }: NewMessage): NewMess
 }
 
 async function commit(
-  { store, chatId, actor }: Chat,
+  { store, chatId, actor, turn }: Chat,
   { position, stored }: ChatLog,
   { hide, append }: Change,
 ): Promise<Omit<ChatChange, 'isConflict'>> {
@@ -139,18 +144,23 @@ async function commit(
   const placed = (messages: readonly { readonly position: number }[]): AppendedRow[] =>
     messages.map((message, at) => ({ position: message.position, row: append[at]! }))
   if (first === undefined) {
-    const { messages } = await store.append(chatId, append, { expectedPosition: position })
+    const where = { expectedPosition: position }
+    const { messages } = await (turn === undefined
+      ? store.append(chatId, append, where)
+      : turn.append(append, where))
     const lastRowId = messages.at(-1)!.id
     return { rowsAppended: messages.length, rowsHidden: 0, lastRowId, appended: placed(messages) }
   }
-  const { messages, rowsHidden, compactionId } = await store.rewind(chatId, {
+  const options: RewindOptions = {
     from: { beforeMessage: first.id },
     keepCompactions: true,
     ...(append.length > 0 && { append }),
     expectedPosition: position,
     ...causeOf('rewound'),
     ...defined({ actor }),
-  })
+  }
+  const rewound = turn === undefined ? store.rewind(chatId, options) : turn.rewind(options)
+  const { messages, rowsHidden, compactionId } = await rewound
   const left = stored.flatMap(({ rows }) => rows).findLast((row) => !hide.includes(row))
   const last = messages.at(-1)?.id ?? left?.id
   const appended = placed(messages)

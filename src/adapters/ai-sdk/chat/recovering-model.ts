@@ -3,7 +3,14 @@ import { type Message, type NewMessage, partsOf, textsOf } from '../../../core/m
 import type { PrepareRequestOptions } from '../../../store/requests/options.ts'
 import type { PreparedRequest } from '../../../store/requests/prepared.ts'
 import { type AnswerPlace, recordCall, Unanswered, withMethods } from '../../recovering.ts'
-import { type CallHandling, callModel, messageOfAnswer, stopReasonIn, usageIn } from '../answers.ts'
+import {
+  type CallHandling,
+  callModel,
+  messageOfAnswer,
+  type PartialAnswer,
+  stopReasonIn,
+  usageIn,
+} from '../answers.ts'
 import { fromSdkPrompt, toSdkPrompt } from '../prompt.ts'
 import {
   namesOf,
@@ -15,6 +22,7 @@ import {
   type SdkPart,
   versionOf,
 } from '../types.ts'
+import type { Drafting } from './drafts.ts'
 import type { ChatStorage } from './log.ts'
 
 /** The last call of a turn. */
@@ -35,6 +43,9 @@ type RecoveringTurn = {
   readonly messages: readonly SdkModelMessage[]
   readonly answers: TurnAnswers
   readonly lastCall: LastCall
+  readonly drafting: Drafting
+  /** Called when a call of the model begins. */
+  readonly onCall: () => void
 }
 
 /**
@@ -43,15 +54,22 @@ type RecoveringTurn = {
  * changed them, is sent unchanged, and only its usage is recorded.
  */
 export function recoveringModel<M extends SdkModel>(model: M, turn: RecoveringTurn): M {
-  const { store, chatId, options, answers, lastCall } = turn
+  const { store, chatId, options, answers, lastCall, drafting } = turn
   const { provider } = namesOf(model)
   const calling = (method: 'doGenerate' | 'doStream') => (params: SdkParams) => {
+    turn.onCall()
     lastCall.isWhole = false
     lastCall.stopReason = undefined
     const others = params.prompt.filter(({ role }) => role !== 'system')
     const steps = stepsAfter(turn.messages, others)
     if (steps === undefined) return callModel(model, method, unrecorded(turn, params, provider))
     const answered = answers.beginCall()
+    const before = fromSdkPrompt(steps, provider)
+    const draftOf = (answer: PartialAnswer): readonly NewMessage[] => {
+      const message = messageOfAnswer(answer, provider)
+      return message === undefined ? before : [...before, message]
+    }
+    drafting.offer(() => before)
     return callModel(model, method, {
       send: (work) =>
         store.withOverflowRecovery(
@@ -70,7 +88,7 @@ export function recoveringModel<M extends SdkModel>(model: M, turn: RecoveringTu
           },
           {
             ...options,
-            ...(steps.length > 0 && { prompt: fromSdkPrompt(steps, provider) }),
+            ...(before.length > 0 && { prompt: before }),
             // The tools of this call: a step may have others, and a turn that was not given its tools has none.
             ...defined({ tools: params.tools, signal: params.abortSignal }),
           },
@@ -81,8 +99,11 @@ export function recoveringModel<M extends SdkModel>(model: M, turn: RecoveringTu
         const requestId = await recordCall(store, request, usageIn(answer, provider))
         const message = messageOfAnswer(answer, provider)
         if (requestId !== undefined && message !== undefined) answered(requestId, message)
+        // Its tools run next.
+        if (answer.content.some(({ type }) => type === 'tool-call')) await drafting.flush(draftOf(answer))
       },
       broken: async () => {},
+      grown: (sofar) => drafting.offer(() => draftOf(sofar())),
     })
   }
   return withMethods(model, { doGenerate: calling('doGenerate'), doStream: calling('doStream') })
