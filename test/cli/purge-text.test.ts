@@ -73,7 +73,9 @@ describe('purge-text', () => {
   })
 
   test('a file with the text that is missing is not there', async () => {
-    const ran = await runCli(['purge-text', '--all', '--file', 'no.txt', '--yes', '--db', db], { cwd: folder })
+    const ran = await runCli(['purge-text', '--all', '--file', 'no.txt', '--yes', '--db', db], {
+      cwd: folder,
+    })
     expect(ran.exit).toBe(3)
   })
 })
