@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { isUndertextError } from '../../core/errors.ts'
+import { isUndertextError, UndertextError } from '../../core/errors.ts'
 import { isObject, type JsonObject, listIn, parsedJson, stringifyJson } from '../../core/messages/json.ts'
 import { type TextRemover, withoutText } from '../../core/messages/text-removal.ts'
 import type { KeptKind, KeptNames, RemovedText, TextCounts, TextRemoval } from '../removals.ts'
@@ -54,6 +54,8 @@ function emptyPlan(): Plan {
 
 /** Removes a text from a session. See `Removals.purgeText`. */
 export function* purgeText(sql: Sql, id: string, removal: TextRemoval): Work<RemovedText> {
+  if (sql.readonly && !removal.dryRun)
+    throw new UndertextError('STORE_READONLY', { verb: 'privacy.purgeText' })
   const found = yield* findText(sql, id, removal)
   if (removal.dryRun || found.counts.matches === 0) return resultOf(found, [])
   return yield* removeText(sql, id, removal)
