@@ -53,7 +53,7 @@ export type TextRemoval = Authorship & {
 export type RemovedText = {
   readonly counts: TextCounts
   readonly kept: readonly KeptNames[]
-  /** The ids of other sessions that share changed messages. */
+  /** The ids of other sessions that share changed messages, as far as the storage sees them. */
   readonly sharedWith: readonly string[]
 }
 

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { isUndertextError, UndertextError } from '../../core/errors.ts'
 import { isObject, type JsonObject, listIn, parsedJson, stringifyJson } from '../../core/messages/json.ts'
 import { type TextRemover, withoutText } from '../../core/messages/text-removal.ts'
+import { isSeen } from '../owners.ts'
 import type { KeptKind, KeptNames, RemovedText, TextCounts, TextRemoval } from '../removals.ts'
 import { REQUEST_TEXTS } from '../requests.ts'
 import { TEXT_PURGED, writeAudit } from './audit.ts'
@@ -108,7 +109,7 @@ const removeText = erasing(
     }
     return resultOf(
       plan,
-      others.map(([other]) => other.id),
+      others.flatMap(([other]) => (isSeen(sql.seen, other) ? [other.id] : [])),
     )
   },
 )

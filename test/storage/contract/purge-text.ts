@@ -153,6 +153,43 @@ export function describePurgeText({ open, keeps }: Contract): void {
       expect((await store.notes.list({ owner: 'bob' }))[0]!.text).toBe(SECRET)
     })
 
+    it('in the store of an owner changes what is theirs, also where others use the same id', async () => {
+      const store = await open()
+      const [ann, bob] = [store.forOwner('ann'), store.forOwner('bob')]
+      for (const [one, owner] of [
+        [ann, 'ann'],
+        [bob, 'bob'],
+      ] as const) {
+        await one.append('same', [say('user', SECRET)])
+        await one.notes.add(SECRET, { owner })
+      }
+      expect(await ann.privacy.purgeText('all', SECRET)).toMatchObject({ messages: 1, notes: 1 })
+      const texts = async () =>
+        Promise.all([ann, bob].map(async (one) => (await one.getMessages('same'))[0]!.content))
+      expect(await texts()).toEqual(['[removed]', SECRET])
+      expect((await bob.notes.list({ owner: 'bob' }))[0]!.text).toBe(SECRET)
+      await refusal(ann.privacy.purgeText({ owner: 'bob' }, SECRET), 'INVALID_INPUT')
+      await refusal(store.privacy.purgeText({ session: 'same' }, SECRET), 'SESSION_AMBIGUOUS')
+      expect(await store.privacy.purgeText('all', SECRET)).toMatchObject({ messages: 1, notes: 1 })
+      expect(await texts()).toEqual(['[removed]', '[removed]'])
+      for (const one of [ann, bob]) expect((await one.sessions.verify('same')).findings).toEqual([])
+    })
+
+    it('in a fork of another owner changes what it shares, without naming it', async () => {
+      const store = await open()
+      await store.forOwner('ann').append('a', [say('user', SECRET)])
+      await store.sessions.fork('a', { id: 'b' })
+      await store.sessions.update('b', { owner: 'bob' })
+      await store.forOwner('bob').append('b', [say('user', `own ${SECRET}`)])
+      const { sessions } = await store.forOwner('ann').privacy.purgeText('all', SECRET)
+      expect(sessions).toMatchObject([{ sessionId: 'a', sharedWith: [] }])
+      expect((await store.getMessages('b')).map(({ content }) => content)).toEqual([
+        '[removed]',
+        `own ${SECRET}`,
+      ])
+      await sound(store, 'a', 'b')
+    })
+
     it('leaves ids and names that contain it, and reports them', async () => {
       const store = await open()
       await store.append('a', [
