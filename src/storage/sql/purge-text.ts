@@ -501,7 +501,7 @@ function* forgetHashes(sql: Sql, session: number, from: number): Work<void> {
     ...[session, from],
   )
   for (const row of rows) yield* replaceRequest(sql, row)
-  yield* sql.run("update undertext_operations set digest = '' where {family} session = ?", session)
+  yield* sql.run("update undertext_operations set digest = 'removed' where {family} session = ?", session)
 }
 
 /** Texts of requests are JSON, one value a line. */
