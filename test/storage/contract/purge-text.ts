@@ -329,5 +329,13 @@ export function describePurgeText({ open, keeps }: Contract): void {
       await refusal(store.privacy.purgeText({ session: 'x' }, 'a'), 'SESSION_NOT_FOUND')
       expect((await store.getMessages('a'))[0]!.content).toBe('aaaa')
     })
+
+    it('ends an expression that takes too long, and changes nothing', async () => {
+      const store = await open()
+      await store.append('a', [say('user', `${'a'.repeat(40)}!`)])
+      await refusal(store.privacy.purgeText('all', /^(a+)+$/), 'INVALID_INPUT')
+      expect((await store.getMessages('a'))[0]!.content).toBe(`${'a'.repeat(40)}!`)
+      expect(await store.privacy.purgeText('all', 'a!')).toMatchObject({ matches: 1 })
+    })
   })
 }
