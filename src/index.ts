@@ -228,6 +228,7 @@ export type {
   SessionRecord,
   UsageRecord,
 } from './storage/records/records.ts'
+export type { KeptKind, KeptNames, TextCounts } from './storage/removals.ts'
 export type {
   Also,
   AppendedMessage,
@@ -376,6 +377,7 @@ export {
   type SqliteStore,
   type StoreAt,
 } from './store/open.ts'
+export type { PurgedSession, PurgedText, PurgeTextOptions, TextScope } from './store/purge-text.ts'
 export type {
   AskFailure,
   FileSummaryFailure,

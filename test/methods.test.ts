@@ -44,6 +44,7 @@ const WITHOUT = {
     'privacy.eraseOwner': 'each session is purged as "purge" does',
     beginTurn: 'test/processes/killed-turns.slow.ts kills it',
     'jobs.start jobs.cancel': 'test/background kills the process of a job',
+    'privacy.purgeText': 'test/crashes/purge-text.slow.ts kills it',
     'sessions.verify': 'the killed sessions are verified, and repaired only when they are damaged',
   },
   repeated: {

@@ -13,6 +13,7 @@ import type { Awaitable, Circuits, Histories, Jobs, Lease } from './jobs.ts'
 import type { Notes } from './notes.ts'
 import type { Owned } from './owned.ts'
 import type { Past } from './past.ts'
+import type { Removals } from './removals.ts'
 import type {
   BilledTokens,
   FoundRequest,
@@ -62,6 +63,7 @@ export * from './jobs.ts'
 export * from './notes.ts'
 export * from './owned.ts'
 export * from './past.ts'
+export * from './removals.ts'
 export * from './requests.ts'
 export * from './search.ts'
 export * from './sessions.ts'
@@ -471,6 +473,8 @@ export interface Storage {
   /** The search and its index. */
   readonly searching: Searching
   readonly notes: Notes
+  /** Removing texts from what is stored. */
+  readonly removals: Removals
   readonly owned: Owned
   /** Turns, drafts of answers, and tool calls that were begun. */
   readonly turns: Turns

@@ -149,8 +149,8 @@ export class Store<S extends Storage = Storage> {
     this.requests = new Requests(services)
     this.notes = new Notes(services)
     this.jobs = new Jobs(services)
-    this.privacy = new Privacy(services)
     this.limits = new Limits(services)
+    this.privacy = new Privacy(services)
   }
 
   /**

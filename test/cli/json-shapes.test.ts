@@ -121,6 +121,12 @@ const CASES: Readonly<Record<string, (store: SmallStore) => Promise<readonly str
     return ['--session', 'talk']
   },
   purge: async () => ['older', '--yes'],
+  'purge-text': async ({ folder }) => {
+    const path = join(folder, 'text.txt')
+    // A text, and the name of a tool.
+    writeFileSync(path, 'read')
+    return ['--all', '--yes', '--file', path]
+  },
   doctor: async () => ['--deep'],
   completion: async () => ['bash'],
 }

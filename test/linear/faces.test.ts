@@ -53,6 +53,7 @@ const NO_TEXT_COMMANDS = new Set([
   'move',
   'notes',
   'purge',
+  'purge-text',
   'restore',
   'tree',
   'undo',

@@ -501,6 +501,11 @@ const STORE_FACES: Face[] = [
     await turn.keepDraft()
     await turn.finish({ messages: messages as never })
   }),
+  ...overStore('purgeText', ['store.privacy.purgeText'], async (store) => {
+    await store.privacy.purgeText({ session: 's' }, 'no "such\\ text', { dryRun: true })
+    await store.privacy.purgeText({ session: 's' }, /no such \w+ text/, { dryRun: true })
+    await store.privacy.purgeText({ session: 's' }, 'aaaa')
+  }),
   ...overStore('previewCompaction', ['store.previewCompaction'], (store) => store.previewCompaction('s')),
   ...overStore('prepareRequest', ['store.prepareRequest'], (store, messages) =>
     store.prepareRequest('s', { provider: 'openai', model: 'gpt-4o', prompt: messages } as never),

@@ -68,6 +68,7 @@ import type {
   Previewing,
   ReasoningRecord,
   RecordedUsage,
+  Removals,
   RewindOperation,
   RewindPoint,
   RewindRequest,
@@ -178,6 +179,11 @@ export class ModelStorage implements Storage {
     get: (_, verb) => () => {
       if (verb === 'unindexed') return []
       throw new Error(`the model does not search: ${String(verb)}`)
+    },
+  })
+  readonly removals: Removals = new Proxy({} as Removals, {
+    get: (_, verb) => () => {
+      throw new Error(`the model removes no texts: ${String(verb)}`)
     },
   })
   readonly owned: Storage['owned'] = new Proxy({} as Storage['owned'], {

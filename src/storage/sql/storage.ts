@@ -16,6 +16,7 @@ import { forget, listNotes, remember } from './notes.ts'
 import { pinMessages, requireMessages } from './pins.ts'
 import { readSnapshot } from './planning.ts'
 import { purgeSession } from './purge.ts'
+import { clearPurged, noteOwners, purgeNotes, purgeText } from './purge-text.ts'
 import { readReasoning } from './reasoning.ts'
 import { reestimate } from './recount.ts'
 import * as requests from './requests.ts'
@@ -153,6 +154,7 @@ export function storageOver(engine: Engine): Storage {
       end: turns.endTurn,
     }),
     notes: bound({ remember, list: listNotes, forget }),
+    removals: bound({ purgeText, purgeNotes, noteOwners, clearFiles: clearPurged }),
     owned: bound({ count: countOwned, key: keepKey, erase: eraseRest }),
     jobs: bound({
       enqueue: jobs.enqueueJob,
