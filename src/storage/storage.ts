@@ -165,6 +165,8 @@ export type UndoRequest = Authorship & {
   readonly cascade: boolean
   /** Whether a rewind is undone even if messages were appended after it. */
   readonly both: boolean
+  /** Whether messages are shown even if retention removed something of them. Default `false`. */
+  readonly showRetired?: boolean
   /** The action in the source that an import repeats; recorded in the audit. */
   readonly source?: string
 }
@@ -406,9 +408,9 @@ export interface Storage {
   /** Records attempts that ended without a summary; does nothing if their session was purged. */
   endAttempts(snapshot: Snapshot, run: RunStart, ended: readonly FailedAttempt[]): Awaitable<void>
 
-  /** Undoes a compaction or a run. Throws `COMPACTION_NOT_FOUND`, `HAS_ACTIVE_DEPENDENTS`. */
+  /** Undoes a compaction or a run. Throws `COMPACTION_NOT_FOUND`, `HAS_ACTIVE_DEPENDENTS`, `CONTENT_RETIRED`. */
   undo(id: string, compactionOrRun: string, request: UndoRequest): Awaitable<UndoOutcome>
-  /** Redoes a compaction or a run. Throws `COMPACTION_NOT_FOUND`, `INPUT_NOT_VISIBLE`. */
+  /** Redoes a compaction or a run. Throws `COMPACTION_NOT_FOUND`, `INPUT_NOT_VISIBLE`, `CONTENT_RETIRED`. */
   redo(id: string, compactionOrRun: string, request: UndoRequest): Awaitable<UndoOutcome>
   /**
    * Undoes compactions, newest first, while the session meets a condition afterwards. All of this is one transaction, so a step that fails

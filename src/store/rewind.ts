@@ -30,6 +30,7 @@ const rewindSchema = z.strictObject({
   from: z.unknown(),
   append: z.unknown().optional(),
   keepCompactions: z.boolean().default(false),
+  showRetired: z.boolean().default(false),
   expectedPosition: z.int().nonnegative().optional(),
   operationId: newNameSchema.optional(),
   operationBody: z
@@ -54,6 +55,11 @@ export type RewindOptions = {
    * it was just before that message.
    */
   readonly keepCompactions?: boolean | undefined
+  /**
+   * Whether messages are shown even if retention removed something of them. Otherwise the rewind throws `CONTENT_RETIRED` if it undoes a
+   * compaction that hid such messages.
+   */
+  readonly showRetired?: boolean | undefined
   /** Messages to append in the same transaction. A function receives the rows that are hidden. */
   readonly append?:
     | readonly NewMessage[]
@@ -103,7 +109,7 @@ export async function rewind(
 ): Promise<RewindResult & ReasoningChange> {
   const { storage } = context
   const checked = check(rewindSchema, options, 'rewind')
-  const { operationId, operationBody, expectedPosition, keepCompactions, actor, reason, params, ...given } =
+  const { operationId, operationBody, expectedPosition, keepCompactions, showRetired, actor, reason, params, ...given } =
     checked
   const request = readable('rewind', () => taken(given)) as Request
   const body = operationBody ?? bodyOf(request, operationId, keepCompactions)
@@ -116,6 +122,7 @@ export async function rewind(
     const full: RewindRequest = {
       ...decision,
       keepCompactions,
+      showRetired,
       expectedPosition,
       operation,
       params,
