@@ -285,7 +285,7 @@ export const DECLARATIONS = {
     options: {
       cascade: flag('first undo the compactions that build on it'),
       both: flag('undo a rewind even if messages were appended after it'),
-      'show-retired': flag('undo it even if retention removed something that would be shown again'),
+      showRetired: flag('undo it even if retention removed something that would be shown again'),
       reason: text('text', 'the reason, for the audit'),
       actor: text('name', 'the actor, for the audit'),
     },
@@ -301,7 +301,7 @@ export const DECLARATIONS = {
     operands: { '<session>': SESSION, '<id>': COMPACTION },
     options: {
       cascade: flag('first redo the compactions that it builds on'),
-      'show-retired': flag('redo it even if retention removed something that would be shown again'),
+      showRetired: flag('redo it even if retention removed something that would be shown again'),
       reason: text('text', 'the reason, for the audit'),
       actor: text('name', 'the actor, for the audit'),
     },
