@@ -11,6 +11,7 @@ import type { Estimator } from '../core/tokens/estimators/estimator-schema.ts'
 import type { Awaitable, Circuits, Histories, Jobs } from './jobs.ts'
 import type { Notes } from './notes.ts'
 import type { Past } from './past.ts'
+import type { Removals } from './removals.ts'
 import type {
   BilledTokens,
   FoundRequest,
@@ -56,6 +57,7 @@ import type {
 export * from './jobs.ts'
 export * from './notes.ts'
 export * from './past.ts'
+export * from './removals.ts'
 export * from './requests.ts'
 export * from './search.ts'
 export * from './sessions.ts'
@@ -468,6 +470,8 @@ export interface Storage {
   /** The search and its index. */
   readonly searching: Searching
   readonly notes: Notes
+  /** Removing texts from what is stored. */
+  readonly removals: Removals
 
   /** Export and restore of whole sessions as records. */
   readonly histories: Histories

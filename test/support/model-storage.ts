@@ -67,6 +67,7 @@ import type {
   Previewing,
   ReasoningRecord,
   RecordedUsage,
+  Removals,
   RewindOperation,
   RewindPoint,
   RewindRequest,
@@ -171,6 +172,11 @@ export class ModelStorage implements Storage {
     get: (_, verb) => () => {
       if (verb === 'unindexed') return []
       throw new Error(`the model does not search: ${String(verb)}`)
+    },
+  })
+  readonly removals: Removals = new Proxy({} as Removals, {
+    get: (_, verb) => () => {
+      throw new Error(`the model removes no texts: ${String(verb)}`)
     },
   })
   readonly histories: Histories = new Proxy({} as Histories, {

@@ -39,6 +39,13 @@ export const words: WordIndex = {
     return sql.run('delete from undertext_words where {family} session = ?', session)
   },
 
+  removeRows(sql, session, places) {
+    return sql.run(
+      'delete from undertext_words where {family} session = ? and place in (select value from {list ?} k)',
+      ...[session, JSON.stringify(places)],
+    )
+  },
+
   find(sql, words, { session, condition, values, moment }, limit) {
     const isIn = session === undefined ? '' : '{family w} w.session = ? and'
     const isOld = moment === undefined ? '' : 'and w.added <= ?'

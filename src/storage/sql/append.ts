@@ -7,6 +7,7 @@ import {
 } from '../../core/files/tool-output/message-previews.ts'
 import { canonicalJson, stringifyJson } from '../../core/messages/json.ts'
 import type { NewMessage } from '../../core/messages/message.ts'
+import { isEdited } from '../../core/messages/text-removal.ts'
 import { indexMessage, type MessageIndex } from '../../core/model/message-parts.ts'
 import type { Estimator } from '../../core/tokens/estimators/estimator-schema.ts'
 import { type Sizes, SizesSum } from '../../core/tokens/measure.ts'
@@ -431,7 +432,9 @@ function* storedUnder(
       content: decodeContent(content as string, blobs as string | null, found, messageId),
       ...(metadata !== null && { metadata: parseStoredObject(metadata, 'metadata', messageId) }),
     }
-    return { row: { id: messageId, position, existing: true }, same: compared(stored) === compared(message) }
+    // The message as it was before a text was removed from it must not be stored again.
+    const same = isEdited(stored) || compared(stored) === compared(message)
+    return { row: { id: messageId, position, existing: true }, same }
   })
 }
 

@@ -1,4 +1,5 @@
 import type { Json, JsonObject } from '../../core/messages/json.ts'
+import { parseStoredObject } from './content-codec.ts'
 import type { Sql } from './sql.ts'
 import type { Work } from './work.ts'
 
@@ -39,6 +40,20 @@ const INTO =
 const INSERT = `${INTO} select {family, s} ?, ?, ?, ?, ?, ?, ?, ?, s.messages from undertext_sessions s where {family s} s.no = ?`
 /** The receipt of a purge belongs to no session. */
 const INSERT_OF_NONE = `${INTO} values ({?,} ?, ?, ?, ?, ?, ?, ?, ?, null)`
+
+/** The event of a removal of text. Its entry names the view epoch after it, so that a plan that was made before is stale. */
+export const TEXT_PURGED = 'text purged'
+
+/** Returns whether a text was removed from a session after a view epoch. A plan of that epoch may contain the text. */
+export function* isPurgedSince(sql: Sql, session: number, viewEpoch: number): Work<boolean> {
+  const row = yield* sql.get(
+    'select detail from undertext_audit where {family} session = ? and event = ? order by no desc limit 1',
+    ...[session, TEXT_PURGED],
+  )
+  if (row === undefined) return false
+  const { viewEpoch: purged } = parseStoredObject(row[0], 'detail', 'audit entry of a removal')
+  return (purged as number) > viewEpoch
+}
 
 /** Limits the size of a row: first lists of ids are shortened (the row has their number), then names and reasons. */
 function bounded(entry: NewEntry): NewEntry {

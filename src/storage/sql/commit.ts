@@ -11,7 +11,7 @@ import { type CompactionKind, contentOf, insertSpeaks, isCondensing } from '../.
 import { countSent, sumSizes } from '../../core/model/view.ts'
 import { addSizes, NO_SIZES, type Sizes, SizesSum, subtractSizes } from '../../core/tokens/measure.ts'
 import type { CommitStep, Lease, RunCommit, RunStart, Snapshot } from '../storage.ts'
-import { writeAudit } from './audit.ts'
+import { isPurgedSince, writeAudit } from './audit.ts'
 import { ADD_SIZES, SIZE_COLUMNS, sizeColumns, sizesOf } from './columns.ts'
 import { type CompactionRow, stale, writeCompaction } from './compaction-row.ts'
 import { settleJob } from './jobs.ts'
@@ -176,6 +176,8 @@ export const commitRun = writing(
     const running = begun(runningAttempts(sql, session.no))
     if (run.job !== undefined) yield* settleJob(sql, sessionId, run.job, run.steps.length > 0)
     if (session.viewEpoch !== snapshot.session.viewEpoch) {
+      if (yield* isPurgedSince(sql, session.no, snapshot.session.viewEpoch))
+        throw stale(sessionId, 'a text was removed from its messages')
       const now = yield* viewIndex(sql, session, snapshot.view.provider)
       recheckSteps(sessionId, run.steps, now, snapshot.session.messageCount)
     }

@@ -41,6 +41,8 @@ export type Recounted = {
   readonly blobs: string | null
 }
 
+type OnDamaged = (key: number, error: UndertextError<'STORE_CORRUPT'>, blobs: string | null) => void
+
 /**
  * Recounts every row of a session from its content, in batches, within the caller's transaction, and passes each to `use`. If a row can't
  * be read, throws `STORE_CORRUPT` or, if given, calls `onDamaged` and skips the row.
@@ -50,14 +52,26 @@ export function* recountRows(
   session: number,
   estimator: Estimator,
   use: (row: Recounted) => Step<void>,
-  onDamaged?: (key: number, error: UndertextError<'STORE_CORRUPT'>, blobs: string | null) => void,
+  onDamaged?: OnDamaged,
 ): Work<void> {
   const all = yield* sql.all(
     'select key from undertext_messages where {family} session = ? order by key',
     session,
   )
+  const keys = all.map(([key]) => key as number)
+  yield* recountKeys(sql, keys, estimator, use, onDamaged)
+}
+
+/** Like `recountRows`, for the rows with given keys. */
+export function* recountKeys(
+  sql: Sql,
+  all: readonly number[],
+  estimator: Estimator,
+  use: (row: Recounted) => Step<void>,
+  onDamaged?: OnDamaged,
+): Work<void> {
   for (let at = 0; at < all.length; at += BATCH) {
-    const keys = JSON.stringify(all.slice(at, at + BATCH).map(([key]) => key))
+    const keys = JSON.stringify(all.slice(at, at + BATCH))
     const rows = yield* sql.all(
       `select m.key, c.content, c.blobs, c.metadata from {list ?} k
        {cross} undertext_messages m on {family m} m.key = k.value {cross} ${CONTENT_OF_M} order by m.key`,

@@ -44,7 +44,9 @@ const FIELDS = [
   ...['input_tokens', 'cache_read_tokens', 'cache_creation_tokens', 'output_tokens', 'at'],
 ]
 const TEXTS = REQUEST_TEXTS.join(', ')
-const INSERT = insertInto('undertext_requests', ['session', 'no', ...FIELDS])
+/** All columns of a request. */
+export const REQUEST_COLUMNS = ['session', 'no', ...FIELDS]
+const INSERT = insertInto('undertext_requests', REQUEST_COLUMNS)
 const SELECT = `select no, ${FIELDS.join(', ')} from undertext_requests where {family} session = ?`
 /** Locks a blob until the end of the transaction, because a session of the same family may drop its last reference meanwhile. */
 const KNOWN_BLOB = 'select hash from undertext_blobs where {family} hash = ? {kept}'
@@ -290,7 +292,7 @@ export function* reportOfView(
 }
 
 /** Returns the text of blobs; `undefined` if one of them is gone. */
-function* readText(sql: Sql, hashes: readonly string[]): Work<string | undefined> {
+export function* readText(sql: Sql, hashes: readonly string[]): Work<string | undefined> {
   const bytes: Uint8Array[] = []
   for (const hash of hashes) {
     const row = yield* sql.get(
@@ -349,7 +351,8 @@ function hex(value: unknown): string {
   return Buffer.from(value as Uint8Array).toString('hex')
 }
 
-function hashesIn(value: unknown, row: string): string[] | undefined {
+/** Returns the hashes in a column, in hexadecimal. */
+export function hashesIn(value: unknown, row: string): string[] | undefined {
   if (value === null) return undefined
   const bytes = bytesOf(value, row)
   if (bytes.length === 0 || bytes.length % BYTES_OF_HASH !== 0) throw damaged('record', row)

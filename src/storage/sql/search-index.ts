@@ -59,6 +59,7 @@ type Progress = {
   readonly incarnation: string
   readonly positions: number
   readonly ordinals: number
+  readonly viewEpoch: number
 }
 
 type IndexPage = {
@@ -206,17 +207,17 @@ function* readProgress(
 ): Work<(Progress & { messages: number; inserted: number }) | undefined> {
   yield* sql.enter(id)
   const row = yield* sql.get(
-    `select s.no, s.incarnation, coalesce(i.positions, 0), coalesce(i.ordinals, 0), s.messages, s.inserted
+    `select s.no, s.incarnation, coalesce(i.positions, 0), coalesce(i.ordinals, 0), s.view_epoch, s.messages, s.inserted
      from undertext_sessions s left join undertext_searched i on {same i s} i.session = s.no where {family s} s.id = ?`,
     id,
   )
   if (row === undefined) return undefined
-  const [no, incarnation, positions, ordinals, messages, inserted] = row as never as [
+  const [no, incarnation, positions, ordinals, viewEpoch, messages, inserted] = row as never as [
     number,
     string,
-    ...[number, number, number, number],
+    ...[number, number, number, number, number],
   ]
-  return { no, incarnation, positions, ordinals, messages, inserted }
+  return { no, incarnation, positions, ordinals, viewEpoch, messages, inserted }
 }
 
 const WRITE_PROGRESS = upsertInto('undertext_searched', ['session'], ['positions', 'ordinals'])
@@ -225,18 +226,57 @@ const WRITE_PROGRESS = upsertInto('undertext_searched', ['session'], ['positions
 function* writeIndexPage(sql: Sql, page: IndexPage, rows: readonly RowWords[]): Work<boolean> {
   const { before, positions, ordinals } = page
   const now = yield* readProgress(sql, page.id)
-  // Another process may have added these rows or removed the session.
+  // Another process may have added these rows, removed the session or rewritten contents.
   const isSame =
     now !== undefined &&
     now.no === before.no &&
     now.incarnation === before.incarnation &&
     now.positions === before.positions &&
     now.ordinals === before.ordinals &&
+    now.viewEpoch === before.viewEpoch &&
     now.messages >= positions
   if (!isSame) return false
   yield* sql.words.add(sql, before.no, rows)
   yield* sql.run(WRITE_PROGRESS, ...[before.no, positions, ordinals])
   return true
+}
+
+/**
+ * Replaces the words of rows whose contents have changed, within the caller's transaction. Returns whether some of the rows aren't in the
+ * index yet.
+ */
+export function* reindexRows(
+  sql: Sql,
+  { id, no }: { readonly id: string; readonly no: number },
+  keys: readonly number[],
+): Work<boolean> {
+  const progress = (yield* readProgress(sql, id))!
+  const rows = yield* sql.all(
+    `select m.position, m.ordinal, m.kind, m.role, c.content from {list ?} k {cross} undertext_messages m on {family m} m.key = k.value
+     {cross} undertext_contents c on {family c} c.key = ${KEY_OF_CONTENT}`,
+    JSON.stringify(keys),
+  )
+  const indexed = rows.filter(([position, ordinal]) =>
+    position === null ? (ordinal as number) <= progress.ordinals : (position as number) <= progress.positions,
+  )
+  const words = indexed.map(([position, ordinal, kind, role, content]): RowWords => {
+    const place = position === null ? ordinalPlace(ordinal as number) : positionPlace(position as number)
+    if (kind === MARKER) return { place, words: [] }
+    const { text } = searchedOf({ role, kind, content: content as string }, place)
+    return { place, words: finished(distinctWordsOf(text)) }
+  })
+  const places = words.map(({ place }) => place)
+  if (places.length > 0) yield* sql.words.removeRows(sql, no, places)
+  yield* sql.words.add(sql, no, words)
+  return indexed.length < rows.length
+}
+
+/** Runs a reading without its pauses, because a transaction can't wait. */
+function finished<T>(reading: Generator<void, T>): T {
+  for (;;) {
+    const { done, value } = reading.next()
+    if (done === true) return value
+  }
 }
 
 /** Returns a stored content without its images and files, which aren't searched; empty if it is damaged, which `sessions.verify` reports. */

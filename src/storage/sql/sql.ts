@@ -168,6 +168,8 @@ export interface WordIndex {
   add(sql: Sql, session: number, rows: readonly RowWords[]): Step<void>
   /** Removes all rows of an entered session. */
   remove(sql: Sql, session: number): Step<void>
+  /** Removes rows of an entered session, by their places. */
+  removeRows(sql: Sql, session: number, places: readonly number[]): Step<void>
   /** Returns the sessions, places and families of rows that meet an expression, each list as one value, because there may be many rows. */
   find(sql: Sql, words: Expression, scope: Scope, limit: number): Step<Row | undefined>
   /** Returns the number of rows with a word, of all sessions or of the entered one. */

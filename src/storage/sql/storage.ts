@@ -15,6 +15,7 @@ import { forget, listNotes, remember } from './notes.ts'
 import { pinMessages, requireMessages } from './pins.ts'
 import { readSnapshot } from './planning.ts'
 import { purgeSession } from './purge.ts'
+import { clearPurged, noteOwners, purgeNotes, purgeText } from './purge-text.ts'
 import { readReasoning } from './reasoning.ts'
 import { reestimate } from './recount.ts'
 import * as requests from './requests.ts'
@@ -141,6 +142,7 @@ export function storageOver(engine: Engine): Storage {
       stats: usage.readPastStats,
     }),
     notes: bound({ remember, list: listNotes, forget }),
+    removals: bound({ purgeText, purgeNotes, noteOwners, clearFiles: clearPurged }),
     jobs: bound({
       enqueue: jobs.enqueueJob,
       claim: jobs.claimJob,

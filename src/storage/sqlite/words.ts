@@ -32,6 +32,13 @@ export const words: WordIndex = {
     yield* sql.run("delete from undertext_meta where key = 'searched'")
   },
 
+  removeRows(sql, session, places) {
+    return sql.run(
+      'delete from undertext_words where rowid in (select (? << 32) | value from json_each(?))',
+      ...[session, JSON.stringify(places)],
+    )
+  },
+
   /** Newest sessions first. */
   find(sql, words, { session, moment, ...scope }, limit) {
     const range = session === undefined ? '' : `and ${IN_SESSION}`

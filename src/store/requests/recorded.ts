@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { defined, parsedJson, stringifyJson } from '../../core/messages/json.ts'
 import type { Message, NewMessage, PositionRange } from '../../core/messages/message.ts'
+import { isEdited } from '../../core/messages/text-removal.ts'
 import { type BoundPrefix, frameOf, isSentAlike, markOf } from '../../core/rendering/bound-reasoning.ts'
 import {
   RENDERER_VERSION,
@@ -290,11 +291,17 @@ function renderingOf({ rendering, provider }: StoredRequest): RenderOptions {
   const {
     bound: _bound,
     changed: _changed,
+    edited: _edited,
     ...settings
   } = rendering === undefined
     ? {}
-    : (parsed(rendering) as Partial<RenderOptions> & { readonly bound?: unknown; readonly changed?: unknown })
+    : (parsed(rendering) as Partial<RenderOptions> & { readonly [other: string]: unknown })
   return { ...settings, provider }
+}
+
+/** Returns whether a text was removed from the texts of a request. */
+function isEditedIn(rendering: string | undefined): boolean {
+  return rendering !== undefined && (parsed(rendering) as { readonly edited?: unknown }).edited === true
 }
 
 /** Renders a recorded request again, and compares it with what was sent. */
@@ -312,7 +319,8 @@ export function renderedRequest(
   const shown = prompt.length === 0 ? view : view.concat(asRows(prompt))
   const bound = boundPrefixOf(request.rendering)
   const { messages } = renderRecorded(shown, { ...rendering, resizeImage }, request.position, bound)
-  const reason = problemOf(found, () => hashOf(system, texts.tools, messages))
+  const isPurged = isEditedIn(request.rendering) || view.some(isEdited) || stored.some(isEdited)
+  const reason = problemOf(found, isPurged, () => hashOf(system, texts.tools, messages))
   return {
     ...recordedRequest(sessionId, request),
     ...defined({ system, tools }),
@@ -324,10 +332,15 @@ export function renderedRequest(
   }
 }
 
-function problemOf({ request, texts }: FoundRequest, hash: () => Buffer): RenderedRequest['reason'] {
+function problemOf(
+  { request, texts }: FoundRequest,
+  isPurged: boolean,
+  hash: () => Buffer,
+): RenderedRequest['reason'] {
   const names = Object.keys(texts) as (keyof typeof texts)[]
   if (names.some((name) => request[name] !== undefined && texts[name] === undefined)) return 'purged'
   if (hash().equals(request.hash)) return undefined
+  if (isPurged) return 'purged'
   return request.renderer === RENDERER_VERSION ? 'history' : 'renderer'
 }
 

@@ -1,0 +1,34 @@
+import { type PurgedText, type PurgeTextOptions, purgeText, type TextScope } from '../purge-text.ts'
+import type { Services } from '../services.ts'
+
+/** Removing what people wrote, or hiding it, for good. */
+export class Privacy {
+  readonly #services: Services
+
+  /** @internal */
+  constructor(services: Services) {
+    this.#services = services
+  }
+
+  /**
+   * Removes a text, such as a secret, from everything that is stored, and returns how often it was found and where, never the text itself.
+   * The scope is a session with its forks, an owner with all sessions and notes, or `'all'`. The pattern is a text, which is also found in
+   * JSON, or a regular expression. With `dryRun`, nothing is written.
+   *
+   * Changes messages and summaries, hidden or not, texts shown in place of parts, notes, recorded requests, the search index, titles,
+   * metadata, and reasons and errors of compactions, jobs and the audit. Messages keep their ids and places, and `metadata.undertext.edited`
+   * marks them; undo and redo work as before. A part with a signature becomes a text, because the signature no longer holds. Messages that
+   * forks share are changed in all of them. Ids and names that contain the text stay and are reported as `kept`.
+   *
+   * Each session is one transaction. If the call is interrupted, repeat it: it continues with what is left. Afterwards the text can't be read
+   * from the files, unless the result has `filesCleared: false` (docs/removal.md). Throws `SESSION_NOT_FOUND`, and `INVALID_INPUT` for a
+   * pattern that matches an empty text, the replacement, the actor or the reason, or that takes too long.
+   */
+  async purgeText(
+    scope: TextScope,
+    pattern: string | RegExp,
+    options: PurgeTextOptions = {},
+  ): Promise<PurgedText> {
+    return purgeText(this.#services.context, scope, pattern, options)
+  }
+}
