@@ -51,7 +51,9 @@ export type SessionRetirement = Authorship & {
 }
 
 /** Why a session stays, or the number of its messages. */
-export type SessionVerdict = { readonly stays: 'forks' | 'pinned' | 'changed' } | { readonly messages: number }
+export type SessionVerdict =
+  | { readonly stays: 'forks' | 'pinned' | 'changed' }
+  | { readonly messages: number }
 
 /** Removal by age and size. Each method is one short transaction, except where it says otherwise. */
 export interface Retention {
@@ -69,6 +71,4 @@ export interface Retention {
   discard(id: string, rows: number): Awaitable<boolean>
   /** Returns free pages of a file to the file system, a few at a time; returns whether there are more. */
   release(): Awaitable<boolean>
-  /** Clears the files, in one long step; returns whether nothing of removed content is left in them. */
-  clear(): Awaitable<boolean>
 }

@@ -22,6 +22,7 @@ import type {
   SessionPoint,
   StoredRequest,
 } from './requests.ts'
+import type { Retention } from './retention.ts'
 import type { Searching } from './search.ts'
 import type {
   Appended,
@@ -59,6 +60,7 @@ export * from './notes.ts'
 export * from './past.ts'
 export * from './removals.ts'
 export * from './requests.ts'
+export * from './retention.ts'
 export * from './search.ts'
 export * from './sessions.ts'
 
@@ -472,6 +474,8 @@ export interface Storage {
   readonly notes: Notes
   /** Removing texts from what is stored. */
   readonly removals: Removals
+  /** Removal by age and size. */
+  readonly retention: Retention
 
   /** Export and restore of whole sessions as records. */
   readonly histories: Histories

@@ -109,8 +109,17 @@ export async function rewind(
 ): Promise<RewindResult & ReasoningChange> {
   const { storage } = context
   const checked = check(rewindSchema, options, 'rewind')
-  const { operationId, operationBody, expectedPosition, keepCompactions, showRetired, actor, reason, params, ...given } =
-    checked
+  const {
+    operationId,
+    operationBody,
+    expectedPosition,
+    keepCompactions,
+    showRetired,
+    actor,
+    reason,
+    params,
+    ...given
+  } = checked
   const request = readable('rewind', () => taken(given)) as Request
   const body = operationBody ?? bodyOf(request, operationId, keepCompactions)
   const operation = operationId === undefined ? undefined : { id: operationId, digest: digestOf(body) }

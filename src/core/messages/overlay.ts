@@ -1,5 +1,5 @@
-import { isObject, parsedJson } from './json.ts'
 import { withoutTombstone } from '../retention/tombstone.ts'
+import { isObject, parsedJson } from './json.ts'
 import { isReasoning, type Part, partsOf, withOutputText } from './message.ts'
 
 /** Returns the texts that a plan shows in place of parts, by row and part. */

@@ -197,7 +197,14 @@ export function indexMessage(
   const { content } = message
   if (typeof content === 'string') {
     const sizes = { ...NO_SIZES, text: estimator.measureText(content) }
-    const nothing = { calls: [], results: [], hasReasoning: false, hasBlock: false, silent: false, isRetired: false }
+    const nothing = {
+      calls: [],
+      results: [],
+      hasReasoning: false,
+      hasBlock: false,
+      silent: false,
+      isRetired: false,
+    }
     return { sizes, speaks: true, ...nothing }
   }
   const sum = new SizesSum()

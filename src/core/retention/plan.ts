@@ -123,7 +123,8 @@ function verdictOf(
   const since = name === 'hidden' ? Math.max(createdAt, hiddenAt!) : createdAt
   let reason: KeptReason | undefined
   for (const rule of row.rules[name]) {
-    if (!isDue(rule, since, now) || (rule.largerThanBytes !== undefined && bytes <= rule.largerThanBytes)) continue
+    if (!isDue(rule, since, now) || (rule.largerThanBytes !== undefined && bytes <= rule.largerThanBytes))
+      continue
     const stays = reasonToStay(rule, row, part)
     if (stays === undefined) return 'removed'
     reason ??= stays
@@ -139,7 +140,11 @@ function reasonToStay(rule: ContentRule, row: RetainedRow, part: number): KeptRe
 }
 
 /** Returns whether something is old enough. */
-export function isDue({ olderThanDays }: { readonly olderThanDays?: number | undefined }, since: number, now: number): boolean {
+export function isDue(
+  { olderThanDays }: { readonly olderThanDays?: number | undefined },
+  since: number,
+  now: number,
+): boolean {
   return olderThanDays === undefined || now - since >= olderThanDays * DAY_MS
 }
 
@@ -181,7 +186,11 @@ export function sessionRemoval(
 }
 
 /** Returns the time up to which requests are removed, by whether the view shows their answers; `undefined` for never. */
-export function requestCutoff(rules: readonly RequestRule[], isShown: boolean, now: number): number | undefined {
+export function requestCutoff(
+  rules: readonly RequestRule[],
+  isShown: boolean,
+  now: number,
+): number | undefined {
   const days = rules.filter(({ visible }) => visible || !isShown).map(({ olderThanDays }) => olderThanDays)
   return days.length === 0 ? undefined : cutoff(Math.min(...days), now)
 }

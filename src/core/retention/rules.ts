@@ -23,8 +23,13 @@ const reach = {
   required: z.boolean().default(false),
 }
 
-const isMeasured = ({ olderThanDays, largerThanBytes }: { olderThanDays?: unknown; largerThanBytes?: unknown }) =>
-  olderThanDays !== undefined || largerThanBytes !== undefined
+const isMeasured = ({
+  olderThanDays,
+  largerThanBytes,
+}: {
+  olderThanDays?: unknown
+  largerThanBytes?: unknown
+}) => olderThanDays !== undefined || largerThanBytes !== undefined
 const MEASURED = 'must have olderThanDays or largerThanBytes'
 
 const partRule = z
@@ -55,7 +60,9 @@ const MAX_RULES = 100
 /** A rule, several of which one must apply, or `false` for none. */
 const some = <R extends z.ZodType>(rule: R) => {
   const list = z.array(rule).min(1).max(MAX_RULES).readonly()
-  return z.union([z.literal(false), rule, list], { error: problemOf('a rule, a list of rules, or false') }).optional()
+  return z
+    .union([z.literal(false), rule, list], { error: problemOf('a rule, a list of rules, or false') })
+    .optional()
 }
 
 /** Describes the first problem of the alternative that was meant, because the problem of a union names none. Unknown keys aren't quoted. */
@@ -65,7 +72,10 @@ function problemOf(expected: string) {
     const first = typeof input === 'object' ? alternatives[Array.isArray(input) ? 2 : 1]?.[0] : undefined
     if (first === undefined) return `must be ${expected}`
     const place = first.path.map((step) => `${String(step).slice(0, 40)}: `).join('')
-    return `${place}${first.code === 'unrecognized_keys' ? 'has an unknown key' : first.message}`.slice(0, 300)
+    return `${place}${first.code === 'unrecognized_keys' ? 'has an unknown key' : first.message}`.slice(
+      0,
+      300,
+    )
   }
 }
 

@@ -177,7 +177,7 @@ export const commitRun = writing(
     if (run.job !== undefined) yield* settleJob(sql, sessionId, run.job, run.steps.length > 0)
     if (session.viewEpoch !== snapshot.session.viewEpoch) {
       if (yield* isPurgedSince(sql, session.no, snapshot.session.viewEpoch))
-        throw stale(sessionId, 'a text was removed from its messages')
+        throw stale(sessionId, 'something was removed from its messages')
       const now = yield* viewIndex(sql, session, snapshot.view.provider)
       recheckSteps(sessionId, run.steps, now, snapshot.session.messageCount)
     }

@@ -110,9 +110,16 @@ function* requireFreeId(sql: Sql, id: string): Work<void> {
 
 /** Removes some rows of an import, newest first; returns whether nothing is left. Has no effect on a finished import. */
 export function* discardImport(sql: Sql, id: string, rows: number): Work<boolean> {
+  const isGone = yield* discardSome(sql, id, rows)
+  if (isGone) yield* sql.clearFiles('often')
+  return isGone
+}
+
+/** Like `discardImport`, without clearing the files. */
+export function* discardSome(sql: Sql, id: string, rows: number): Work<boolean> {
   // If there are no rows to remove, nothing has to be erased from the files.
   if ((yield* sql.outside('discardImport', () => importNo(sql, id))) === undefined) return true
-  const isGone = yield* sql.erase('discardImport', function* () {
+  return yield* sql.erase('discardImport', function* () {
     yield* sql.enterAlone(id)
     const no = yield* importNo(sql, id)
     if (no === undefined) return true
@@ -132,8 +139,6 @@ export function* discardImport(sql: Sql, id: string, rows: number): Work<boolean
       return isEmpty
     })
   })
-  if (isGone) yield* sql.clearFiles('often')
-  return isGone
 }
 
 /** Removes rows; returns their references to blobs. */

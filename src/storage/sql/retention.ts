@@ -1,14 +1,14 @@
 import { createHash } from 'node:crypto'
 import { listIn, stringifyJson } from '../../core/messages/json.ts'
-import { type Part, type ToolResultContent, outputText } from '../../core/messages/message.ts'
+import { outputText, type Part, type ToolResultContent } from '../../core/messages/message.ts'
 import {
   cutoff,
   isUntouched,
   type KeptReason,
   planRemoval,
   type RemovedPart,
-  requestCutoff,
   type RetainedRow,
+  requestCutoff,
 } from '../../core/retention/plan.ts'
 import { type ResolvedRetention, removesContent } from '../../core/retention/rules.ts'
 import {
@@ -18,26 +18,25 @@ import {
   type Tombstone,
   tombstonesIn,
 } from '../../core/retention/tombstone.ts'
-import { type Estimator } from '../../core/tokens/estimators/estimator-schema.ts'
-import { measureMessage, measurePart, unitsOf } from '../../core/tokens/measure.ts'
+import type { Estimator } from '../../core/tokens/estimators/estimator-schema.ts'
+import { measurePart, unitsOf } from '../../core/tokens/measure.ts'
 import {
   RETENTION_PHASES,
   type RetentionPlace,
   type RetentionRequest,
   type RetentionStep,
-  type RetiredContent,
   type SessionRetirement,
   type SessionVerdict,
 } from '../retention.ts'
-import { writeAudit } from './audit.ts'
+import { RETIRED_BY_RULE, writeAudit } from './audit.ts'
 import { loadPointerTargets } from './compactions.ts'
 import { dropReferences, parseStoredObject } from './content-codec.ts'
 import { discardSome, setAside } from './imports.ts'
-import { blobsOfRequests } from './requests.ts'
+import { requestBlobs } from './requests.ts'
 import { lockSharing, type NewContent, type NewText, rewriteRows, type SharingRow } from './rewrite.ts'
 import { decodeShown, RETIRED } from './row-codec.ts'
 import { estimatorOf, FORKS_OF, requireSession, type StoredSession } from './sessions.ts'
-import { type Row, type Sql } from './sql.ts'
+import type { Row, Sql } from './sql.ts'
 import { contentsOf, KEY_OF_CONTENT, M_VISIBLE } from './view.ts'
 import type { Work } from './work.ts'
 
@@ -55,7 +54,7 @@ const BLOB_BYTES = 200_000
 const MIN_HASHED_BYTES = 1_024
 
 /** The events of the audit on which neither undo nor a moment of the past depends. */
-const INFORMATIVE = ['archived', 'unarchived', 'repaired', 'reestimated', 'retired']
+const INFORMATIVE = ['archived', 'unarchived', 'repaired', 'reestimated', RETIRED_BY_RULE]
   .map((event) => `'${event}'`)
   .join(', ')
 
@@ -145,9 +144,19 @@ function* retainRows(
   })
   const chosen = yield* withinBytes(sql, due)
   const last = chosen.length < due.length ? placeOf(chosen.at(-1)!) : lastOf(found, placeOf)
-  const step = { content: counts.content, kept: counts.kept, requests: 0, audit: 0, ...placeAfter(from, last) }
+  const step = {
+    content: counts.content,
+    kept: counts.kept,
+    requests: 0,
+    audit: 0,
+    ...placeAfter(from, last),
+  }
   if (chosen.length === 0) return step
-  const sharing = yield* lockSharing(sql, session, chosen.map(([key]) => key as number))
+  const sharing = yield* lockSharing(
+    sql,
+    session,
+    chosen.map(([key]) => key as number),
+  )
   const plan = yield* planRows(sql, sharing, request, counts)
   if (isDry || (plan.contents.size === 0 && plan.texts.length === 0)) return step
   const rows = sharing.filter(({ content }) => plan.touched.has(content))
@@ -273,7 +282,12 @@ function* metadataOf(sql: Sql, keys: readonly number[]): Work<ReadonlyMap<number
 function withTombstones(
   content: readonly Part[],
   removed: readonly RemovedPart[],
-  how: { readonly estimator: Estimator; readonly keepsOptions: boolean; readonly now: number; readonly counts: Counts },
+  how: {
+    readonly estimator: Estimator
+    readonly keepsOptions: boolean
+    readonly now: number
+    readonly counts: Counts
+  },
 ): readonly Part[] {
   const { estimator, keepsOptions, now, counts } = how
   const rows = new Set<ContentClass>()
@@ -327,7 +341,9 @@ function payloadOf(entry: Part | ToolResultContent): Buffer {
     case 'tool-result': {
       const { type } = entry.output
       return Buffer.from(
-        type === 'text' || type === 'error-text' ? outputText(entry.output) : stringifyJson(entry.output.value),
+        type === 'text' || type === 'error-text'
+          ? outputText(entry.output)
+          : stringifyJson(entry.output.value),
       )
     }
     case 'tool-call':
@@ -384,8 +400,12 @@ function* record(
   for (const [session, count] of sessions) {
     yield* sql.enter(session.id)
     const parts = Object.fromEntries(Object.entries(content).map(([name, figures]) => [name, figures.parts]))
-    const detail = { rows: count, ...(rows[0]!.session === session && { parts }), reason: reason ?? null }
-    yield* writeAudit(sql, session.no, { event: 'retired', actor, detail })
+    const [viewEpoch] = (yield* sql.get(
+      'select view_epoch from undertext_sessions where {family} no = ?',
+      session.no,
+    ))!
+    const detail = { rows: count, parts, reason: reason ?? null, viewEpoch: viewEpoch as number }
+    yield* writeAudit(sql, session.no, { event: RETIRED_BY_RULE, actor, detail })
   }
 }
 
@@ -404,25 +424,103 @@ const NEVER = -1
 
 function* retainRequests(
   sql: Sql,
-  { no }: StoredSession,
-  request: RetentionRequest,
+  { no, config }: StoredSession,
+  { from, now, rulesOf }: RetentionRequest,
   isDry: boolean,
 ): Work<RetentionStep> {
-  const { from, now, rulesOf } = request
-  return yield* retainRecords(sql, no, request, isDry, {
-    name: 'requests',
-    rules: (rules) => rules.requests.length > 0,
-    *find({ requests }) {
-      const [shown = NEVER, other = NEVER] = [requestCutoff(requests, true, now), requestCutoff(requests, false, now)]
-      return yield* sql.all(OLD_REQUESTS, no, from.after, no, shown, other, PAGE_ROWS)
-    },
-    *remove(numbers) {
-      const blobs = yield* blobsOfRequests(sql, no, numbers)
-      yield* sql.run(
-        'delete from undertext_requests where {family} session = ? and no in (select value from {list ?} k)',
-        ...[no, JSON.stringify(numbers)],
-      )
-      if (blobs.size > 0) yield* dropReferences(sql, blobs)
-    },
+  const { requests } = rulesOf(config)
+  if (requests.length === 0) return { ...NOTHING_FOUND, ...placeAfter(from, undefined) }
+  const [shown = NEVER, other = NEVER] = [true, false].map((isShown) => requestCutoff(requests, isShown, now))
+  const found = yield* sql.all(OLD_REQUESTS, no, from.after, no, shown, other, PAGE_ROWS)
+  const step = { ...NOTHING_FOUND, requests: found.length, ...placeAfter(from, lastNo(found)) }
+  if (isDry || found.length === 0) return step
+  const numbers = JSON.stringify(found.map(([request]) => request))
+  yield* sql.unguarded(`old requests of session no. ${no}`, function* () {
+    const blobs = yield* requestBlobs(sql, no, numbers)
+    yield* sql.run(
+      'delete from undertext_requests where {family} session = ? and no in (select value from {list ?} k)',
+      ...[no, numbers],
+    )
+    if (blobs.size > 0) yield* dropReferences(sql, blobs)
   })
+  return step
+}
+
+const NOTHING_FOUND = { content: {}, kept: {}, requests: 0, audit: 0 } as const
+
+function lastNo(found: readonly Row[]): number | undefined {
+  return found.length < PAGE_ROWS ? undefined : (found.at(-1)![0] as number)
+}
+
+/**
+ * SQL: old entries of the audit that nothing depends on. The last entry of a session and of the whole audit stay, because their numbers must
+ * not be used again, and so do those that requests name as their moment.
+ */
+const OLD_ENTRIES = `select a.no from undertext_audit a where {family a} a.session = ? and a.no > ? and a.at <= ?
+    and a.event in (${INFORMATIVE})
+    and a.no < (select max(n.no) from undertext_audit n where {family n} n.session = ?)
+    and a.no not in (select r.audit from undertext_requests r where {family r} r.session = ?)
+  order by a.no limit ?`
+
+function* retainAudit(
+  sql: Sql,
+  { no, config }: StoredSession,
+  { from, now, rulesOf }: RetentionRequest,
+  isDry: boolean,
+): Work<RetentionStep> {
+  const days = rulesOf(config).audit.map(({ olderThanDays }) => olderThanDays)
+  if (days.length === 0) return { ...NOTHING_FOUND, ...placeAfter(from, undefined) }
+  const before = cutoff(
+    days.reduce((least, one) => Math.min(least, one)),
+    now,
+  )
+  const found = yield* sql.all(OLD_ENTRIES, no, from.after, before, no, no, PAGE_ROWS)
+  const step = { ...NOTHING_FOUND, audit: found.length, ...placeAfter(from, lastNo(found)) }
+  if (isDry || found.length === 0) return step
+  yield* sql.unguarded(`old entries of the audit of session no. ${no}`, function* () {
+    yield* sql.run(
+      'delete from undertext_audit where {family} session = ? and no in (select value from {list ?} k)',
+      ...[no, JSON.stringify(found.map(([entry]) => entry))],
+    )
+  })
+  return step
+}
+
+/* Whole sessions */
+
+/** `Retention.retire`. */
+export function* retireSession(sql: Sql, id: string, request: SessionRetirement): Work<SessionVerdict> {
+  const { actor, reason, rule, staged } = request
+  const judge = function* (): Work<SessionVerdict & { readonly session?: StoredSession }> {
+    const session = yield* requireSession(sql, id)
+    if (session.incarnation !== request.incarnation || session.version !== request.version)
+      return { stays: 'changed' }
+    const fork = yield* sql.get(`select 1 from undertext_sessions where ${FORKS_OF} limit 1`, session.no)
+    if (fork !== undefined) return { stays: 'forks' }
+    const pinned = 'select 1 from undertext_messages where {family} session = ? and pinned = 1 limit 1'
+    if (!request.pinned && (yield* sql.get(pinned, session.no)) !== undefined) return { stays: 'pinned' }
+    return { messages: session.messageCount, session }
+  }
+  const { session: _, ...planned } = yield* sql.read(VERB, judge)
+  if (request.dryRun || 'stays' in planned) return planned
+  return yield* sql.erase(VERB, function* () {
+    yield* sql.enterAlone(id)
+    const { session, ...verdict } = yield* judge()
+    if (session === undefined) return verdict
+    const messages = session.messageCount
+    const detail = { sessionId: id, reason: reason ?? null, messages, rule }
+    yield* writeAudit(sql, 0, { event: 'purged', actor, detail })
+    yield* setAside(sql, id, staged)
+    return verdict
+  })
+}
+
+/** `Retention.discard`. */
+export function* discardRetired(sql: Sql, id: string, rows: number): Work<boolean> {
+  return yield* discardSome(sql, id, rows)
+}
+
+/** `Retention.release`. */
+export function* releaseSpace(sql: Sql): Work<boolean> {
+  return yield* sql.releaseSpace()
 }

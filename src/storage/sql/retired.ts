@@ -35,7 +35,9 @@ export function* rejectRetired(sql: Sql, session: StoredSession, compaction: Tur
     const shown = new Set(decodeShown(row[4]).map(({ part }) => part))
     const found = contents
       .get(key)!
-      .filter((part, at) => !shown.has(at) && (only === undefined || only.has(at)) && isSince(part, compaction))
+      .filter(
+        (part, at) => !shown.has(at) && (only === undefined || only.has(at)) && isSince(part, compaction),
+      )
     if (found.length === 0) continue
     parts += found.length
     messages += 1

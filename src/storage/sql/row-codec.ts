@@ -184,7 +184,10 @@ export function encodeFlags(
 ): number {
   const { hasReasoning, speaks, hasBlock, isRetired } = index
   return (
-    (hasReasoning ? REASONING : 0) | (speaks ? SPEAKS : 0) | (hasBlock ? BLOCK : 0) | (isRetired ? RETIRED : 0)
+    (hasReasoning ? REASONING : 0) |
+    (speaks ? SPEAKS : 0) |
+    (hasBlock ? BLOCK : 0) |
+    (isRetired ? RETIRED : 0)
   )
 }
 

@@ -135,6 +135,10 @@ export interface Sql {
    * not rewrite the files each time.
    */
   clearFiles(how?: 'often'): Step<boolean>
+  /**
+   * Returns some free pages of the file to the file system; returns whether there are more. A server does this by itself.
+   */
+  releaseSpace(): Step<boolean>
   /** Disables the guards against deletions for some work within a transaction. `what` describes, for people, what is removed. */
   unguarded<T>(what: string, work: () => Work<T>): Step<T>
   guardProblems(): Step<GuardProblems>

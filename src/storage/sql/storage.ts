@@ -20,6 +20,7 @@ import { readReasoning } from './reasoning.ts'
 import { reestimate } from './recount.ts'
 import * as requests from './requests.ts'
 import * as restore from './restore.ts'
+import { discardRetired, releaseSpace, retainStep, retireSession } from './retention.ts'
 import { rewind, rewound } from './rewind.ts'
 import { find } from './search.ts'
 import { countUnindexed, indexSessions, readUnindexed } from './search-index.ts'
@@ -142,6 +143,12 @@ export function storageOver(engine: Engine): Storage {
       stats: usage.readPastStats,
     }),
     notes: bound({ remember, list: listNotes, forget }),
+    retention: bound({
+      step: retainStep,
+      retire: retireSession,
+      discard: discardRetired,
+      release: releaseSpace,
+    }),
     removals: bound({ purgeText, purgeNotes, noteOwners, clearFiles: clearPurged }),
     jobs: bound({
       enqueue: jobs.enqueueJob,

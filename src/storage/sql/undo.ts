@@ -214,7 +214,10 @@ export class Turning {
       yield* this.turn(lifts, restores, compaction.id)
       yield* writeTurned(this.#sql, no, lifts, restores)
     }
-    this.#note(compaction, yield* redoOne(this.#sql, yield* requireSession(this.#sql, this.#session.id), compaction))
+    this.#note(
+      compaction,
+      yield* redoOne(this.#sql, yield* requireSession(this.#sql, this.#session.id), compaction),
+    )
     yield* this.#record(compaction, 'redone', undefined)
   }
 

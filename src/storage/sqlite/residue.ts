@@ -95,6 +95,25 @@ export function finishClearing(connection: Connection, verb: string): void {
   clearFiles(connection, { waits: false })
 }
 
+/** The pages that one step returns, each of usually 4 KB: a few milliseconds. */
+const RELEASED_PAGES = 200
+/** The value of `auto_vacuum` of a file that returns free pages on request. */
+const INCREMENTAL = '2'
+
+/**
+ * Returns free pages at the end of a file to the file system, after moving used ones to their front; returns whether there are more. Only a
+ * file that was made for this can do it.
+ */
+export function releaseSpace(connection: Connection): boolean {
+  if (connection.database.memory || connection.readPragma('main.auto_vacuum') !== INCREMENTAL) return false
+  if (connection.readPragma('main.freelist_count') === '0') return false
+  // Not `pragma`, which runs the first step of a statement only.
+  connection.writing('privacy.applyRetention', () =>
+    connection.script(`pragma main.incremental_vacuum(${RELEASED_PAGES})`),
+  )
+  return connection.readPragma('main.freelist_count') !== '0'
+}
+
 function residueOf(connection: Connection): Residue | undefined {
   const value = connection.get(`select value from undertext_meta where key = '${KEY}'`).value?.[0]
   if (value === undefined) return undefined

@@ -4,7 +4,14 @@ import { complete, Done, drive, type Step, type Work } from '../sql/work.ts'
 import type { Awaitable, Estimators, Storage } from '../storage.ts'
 import { Connection } from './connection.ts'
 import { guardProblems } from './migrate.ts'
-import { clearFiles, clearFilesInTurn, finishClearing, overwriting, recordRemoval } from './residue.ts'
+import {
+  clearFiles,
+  clearFilesInTurn,
+  finishClearing,
+  overwriting,
+  recordRemoval,
+  releaseSpace,
+} from './residue.ts'
 
 /** A connection, with the verbs' calls that concern the whole file. */
 export class SqliteSql extends Connection implements Sql {
@@ -20,6 +27,10 @@ export class SqliteSql extends Connection implements Sql {
 
   clearFiles(how?: 'often'): Done<boolean> {
     return new Done(how === 'often' ? clearFilesInTurn(this) : clearFiles(this))
+  }
+
+  releaseSpace(): Done<boolean> {
+    return new Done(releaseSpace(this))
   }
 
   guardProblems(): Done<GuardProblems> {
