@@ -1,5 +1,4 @@
 import type { JsonObject } from '../core/messages/json.ts'
-import type { KeptReason } from '../core/retention/plan.ts'
 import type { ResolvedRetention } from '../core/retention/rules.ts'
 import type { ContentClass } from '../core/retention/tombstone.ts'
 import type { Awaitable } from './jobs.ts'
@@ -29,8 +28,6 @@ export type RetiredContent = { readonly rows: number; readonly parts: number; re
 
 export type RetentionStep = {
   readonly content: { readonly [C in ContentClass]?: RetiredContent }
-  /** The parts that stay although a rule names them by age and size. */
-  readonly kept: { readonly [R in KeptReason]?: number }
   readonly requests: number
   readonly audit: number
   /** Absent at the end of the session. */

@@ -80,17 +80,8 @@ export type RetentionReport = {
   readonly archived: RetainedSessions
   readonly requests: { readonly sessions: number; readonly requests: number }
   readonly audit: { readonly sessions: number; readonly entries: number }
-  /**
-   * What stays although a rule names it by age and size: parts that are visible, pinned or required, and sessions with forks or with pinned
-   * messages.
-   */
-  readonly kept: {
-    readonly visible: number
-    readonly pinned: number
-    readonly required: number
-    readonly sessionsWithForks: number
-    readonly pinnedSessions: number
-  }
+  /** The sessions that stay although a rule names them by age: their forks need their messages, or one of their messages is pinned. */
+  readonly kept: { readonly withForks: number; readonly pinned: number }
   /** Present if removed content can still be found in the store's files, which are cleared later. */
   readonly filesCleared?: false
 }
@@ -107,7 +98,7 @@ function emptyReport(): Report {
     archived: { sessions: 0, messages: 0 },
     requests: { sessions: 0, requests: 0 },
     audit: { sessions: 0, entries: 0 },
-    kept: { visible: 0, pinned: 0, required: 0, sessionsWithForks: 0, pinnedSessions: 0 },
+    kept: { withForks: 0, pinned: 0 },
   }
 }
 
@@ -250,14 +241,17 @@ class RetentionRun {
     if (await this.#removeWhole(session, newestAt, rules)) return 'done'
     const seen = new Set<string>()
     for (let place: RetentionPlace | undefined = from; place !== undefined; ) {
-      if (this.#isOver) return place
       const began = performance.now()
       const request: RetentionRequest = { rulesOf: this.#rulesOf, from: place, now: this.#now, ...this.#how }
-      const step: RetentionStep | undefined = await unlessUnknown((async () => this.#storage.retention.step(session.id, request))())
+      const step: RetentionStep | undefined = await unlessUnknown(
+        (async () => this.#storage.retention.step(session.id, request))(),
+      )
       // Purged meanwhile.
       if (step === undefined) return 'done'
       if (this.#count(step, seen) && !this.#options.dryRun) await this.#storage.retention.release()
       place = step.next
+      // After a step, so that every call gets on, however short its time is.
+      if (place !== undefined && this.#isOver) return place
       await this.#pause(performance.now() - began)
     }
     return 'done'
@@ -285,8 +279,8 @@ class RetentionRun {
       const verdict = await unlessUnknown((async () => this.#storage.retention.retire(session.id, request))())
       if (verdict === undefined) return true
       if ('stays' in verdict) {
-        if (verdict.stays === 'forks') this.report.kept.sessionsWithForks += 1
-        if (verdict.stays === 'pinned') this.report.kept.pinnedSessions += 1
+        if (verdict.stays === 'forks') this.report.kept.withForks += 1
+        if (verdict.stays === 'pinned') this.report.kept.pinned += 1
         return false
       }
       this.report[rule].sessions += 1
@@ -328,8 +322,6 @@ class RetentionRun {
       sum.parts += found.parts
       sum.bytes += found.bytes
     }
-    for (const reason of ['visible', 'pinned', 'required'] as const)
-      report.kept[reason] += step.kept[reason] ?? 0
     if (step.requests > 0) report.requests.sessions += once('requests')
     if (step.audit > 0) report.audit.sessions += once('audit')
     report.requests.requests += step.requests

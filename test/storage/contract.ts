@@ -17,6 +17,7 @@ import { describeReading } from './contract/reading.ts'
 import { describeReadings } from './contract/readings.ts'
 import { describeRepetitions } from './contract/repetitions.ts'
 import { describeRequests } from './contract/requests.ts'
+import { describeRetention } from './contract/retention.ts'
 import { describeRewinds } from './contract/rewinds.ts'
 import { describeSearch } from './contract/search.ts'
 import { describeSessions } from './contract/sessions.ts'
@@ -54,6 +55,7 @@ export const CONTRACT: readonly Part[] = [
   describeRewinds,
   describeRepetitions,
   describeForks,
+  describeRetention,
   describeToolCalls,
   describeExpand,
   describeUndoIfFits,

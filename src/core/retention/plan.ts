@@ -16,11 +16,6 @@ import { CONTENT_CLASSES, type ContentClass, tombstoneOf } from './tombstone.ts'
 
 const DAY_MS = 86_400_000
 
-/** Why a part that a rule names by age and size stays. */
-export const KEPT_REASONS = ['visible', 'pinned', 'required'] as const
-/** Why a part that a rule names by age and size stays. */
-export type KeptReason = (typeof KEPT_REASONS)[number]
-
 /** A row that has the content. */
 export type RetainedRow = {
   readonly rules: ResolvedRetention
@@ -36,37 +31,24 @@ export type RetainedRow = {
 
 /** A part to remove, or an item of its output. */
 export type RemovedPart = { readonly part: number; readonly item?: number; readonly rule: ContentClass }
-/** A part that stays although a rule names it by age and size. */
-export type KeptPart = { readonly part: number; readonly reason: KeptReason }
-
 /** Returns what retention removes of a content. `bytesOf` returns the stored size of a part or an item. */
 export function planRemoval(
   content: readonly Part[],
   rows: readonly RetainedRow[],
   now: number,
   bytesOf: (part: Part | ToolResultContent) => number,
-): { readonly removed: readonly RemovedPart[]; readonly kept: readonly KeptPart[] } {
-  const removed: RemovedPart[] = []
-  const kept: KeptPart[] = []
+): readonly RemovedPart[] {
   const sizes = content.map((part) => (tombstoneOf(part) === undefined ? bytesOf(part) : 0))
   const all = sizes.reduce((sum, bytes) => sum + bytes, 0)
-  for (const [part, entry] of content.entries()) {
-    if (tombstoneOf(entry) !== undefined) continue
-    const whole = judge(rows, part, [['hidden', all], ...classesOf(entry, sizes[part]!)], now)
-    if (typeof whole === 'object') {
-      removed.push({ part, rule: whole.rule })
-      continue
-    }
-    let reason = whole
-    for (const [item, value] of itemsOf(entry).entries()) {
-      if (!isMedium(value)) continue
-      const found = judge(rows, part, [['media', bytesOf(value)]], now)
-      if (typeof found === 'object') removed.push({ part, item, rule: found.rule })
-      else reason ??= found
-    }
-    if (reason !== undefined) kept.push({ part, reason })
-  }
-  return { removed, kept }
+  return content.flatMap((entry, part): readonly RemovedPart[] => {
+    if (tombstoneOf(entry) !== undefined) return []
+    const rule = ruleFor(rows, part, [['hidden', all], ...classesOf(entry, sizes[part]!)], now)
+    if (rule !== undefined) return [{ part, rule }]
+    return itemsOf(entry).flatMap((value, item) => {
+      const found = isMedium(value) ? ruleFor(rows, part, [['media', bytesOf(value)]], now) : undefined
+      return found === undefined ? [] : [{ part, item, rule: found }]
+    })
+  })
 }
 
 /** Returns the items of a tool result that consists of several; none for other parts. */
@@ -87,56 +69,37 @@ function classesOf(part: Part, bytes: number): readonly Candidate[] {
   return isMedium(part) ? [['media', bytes]] : []
 }
 
-/** Returns the class whose rule removes a part, or the reason why it stays although a rule names it; otherwise `undefined`. */
-function judge(
+/** Returns the class whose rule removes a part in every row that has it, by the rules of the first row; otherwise `undefined`. */
+function ruleFor(
   rows: readonly RetainedRow[],
   part: number,
   classes: readonly Candidate[],
   now: number,
-): { readonly rule: ContentClass } | KeptReason | undefined {
-  let rule: ContentClass | undefined
-  let reason: KeptReason | undefined
-  for (const row of rows) {
-    const verdicts = classes.map(([name, bytes]) => [name, verdictOf(row, part, name, bytes, now)] as const)
-    const found = verdicts.find(([, verdict]) => verdict === 'removed')?.[0]
-    if (found !== undefined) {
-      rule ??= found
-      continue
-    }
-    // Another row's reason explains more than that no rule of this row names the part.
-    const why = verdicts.find(([, verdict]) => verdict !== undefined)?.[1] as KeptReason | undefined
-    if (why === undefined) return undefined
-    reason ??= why
-  }
-  return reason ?? (rule && { rule })
+): ContentClass | undefined {
+  const found = rows.map(
+    (row) => classes.find(([name, bytes]) => isRemoved(row, part, name, bytes, now))?.[0],
+  )
+  return found.includes(undefined) ? undefined : found[0]
 }
 
-function verdictOf(
-  row: RetainedRow,
-  part: number,
-  name: ContentClass,
-  bytes: number,
-  now: number,
-): KeptReason | 'removed' | undefined {
+function isRemoved(row: RetainedRow, part: number, name: ContentClass, bytes: number, now: number): boolean {
   const { createdAt, hiddenAt } = row
-  if (name === 'hidden' && hiddenAt === undefined) return undefined
+  if (name === 'hidden' && hiddenAt === undefined) return false
   const since = name === 'hidden' ? Math.max(createdAt, hiddenAt!) : createdAt
-  let reason: KeptReason | undefined
-  for (const rule of row.rules[name]) {
-    if (!isDue(rule, since, now) || (rule.largerThanBytes !== undefined && bytes <= rule.largerThanBytes))
-      continue
-    const stays = reasonToStay(rule, row, part)
-    if (stays === undefined) return 'removed'
-    reason ??= stays
-  }
-  return reason
+  return row.rules[name].some(
+    (rule) =>
+      isDue(rule, since, now) &&
+      (rule.largerThanBytes === undefined || bytes > rule.largerThanBytes) &&
+      mayRemove(rule, row, part),
+  )
 }
 
-function reasonToStay(rule: ContentRule, row: RetainedRow, part: number): KeptReason | undefined {
+/** Returns whether a part isn't visible, pinned or required, or a rule says that this doesn't matter. */
+function mayRemove(rule: ContentRule, row: RetainedRow, part: number): boolean {
   const isSeen = row.hiddenAt === undefined && !row.replaced.has(part)
-  if (isSeen && !rule.visible) return 'visible'
-  if (row.isPinned && !rule.pinned) return 'pinned'
-  return row.required.has(part) && !rule.required ? 'required' : undefined
+  return (
+    (rule.visible || !isSeen) && (rule.pinned || !row.isPinned) && (rule.required || !row.required.has(part))
+  )
 }
 
 /** Returns whether something is old enough. */

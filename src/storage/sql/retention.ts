@@ -4,7 +4,6 @@ import { outputText, type Part, type ToolResultContent } from '../../core/messag
 import {
   cutoff,
   isUntouched,
-  type KeptReason,
   planRemoval,
   type RemovedPart,
   type RetainedRow,
@@ -59,10 +58,7 @@ const INFORMATIVE = ['archived', 'unarchived', 'repaired', 'reestimated', RETIRE
   .join(', ')
 
 type Figures = { rows: number; parts: number; bytes: number }
-type Counts = {
-  readonly content: { [C in ContentClass]?: Figures }
-  readonly kept: { [R in KeptReason]?: number }
-}
+type Counts = { [C in ContentClass]?: Figures }
 
 /** `Retention.step`. A page of which nothing is removed isn't written. */
 export function* retainStep(sql: Sql, id: string, request: RetentionRequest): Work<RetentionStep> {
@@ -136,7 +132,7 @@ function* retainRows(
     ? yield* sql.all(PAGES[isLog ? 'messages' : 'inserted'], session.no, from.after, PAGE_ROWS)
     : []
   const placeOf = (row: Row): number => row[isLog ? 9 : 10] as number
-  const counts: Counts = { content: {}, kept: {} }
+  const content: Counts = {}
   // A content is removed where it is stored; its copies in forks have a say in it.
   const due = found.filter((row) => {
     const facts = factsOf(row)
@@ -144,24 +140,18 @@ function* retainRows(
   })
   const chosen = yield* withinBytes(sql, due)
   const last = chosen.length < due.length ? placeOf(chosen.at(-1)!) : lastOf(found, placeOf)
-  const step = {
-    content: counts.content,
-    kept: counts.kept,
-    requests: 0,
-    audit: 0,
-    ...placeAfter(from, last),
-  }
+  const step = { content, requests: 0, audit: 0, ...placeAfter(from, last) }
   if (chosen.length === 0) return step
   const sharing = yield* lockSharing(
     sql,
     session,
     chosen.map(([key]) => key as number),
   )
-  const plan = yield* planRows(sql, sharing, request, counts)
+  const plan = yield* planRows(sql, sharing, request, content)
   if (isDry || (plan.contents.size === 0 && plan.texts.length === 0)) return step
   const rows = sharing.filter(({ content }) => plan.touched.has(content))
   yield* sql.unguarded(`retention of session no. ${session.no}`, () => rewriteRows(sql, rows, plan))
-  yield* record(sql, rows, request, counts)
+  yield* record(sql, rows, request, content)
   return step
 }
 
@@ -227,8 +217,7 @@ function* planRows(
     // The row that stores the content comes first, so its rules name the class.
     rows.sort((a, b) => Number(b.key === key) - Number(a.key === key))
     const content = contents.get(key)!
-    const { removed, kept } = planRemoval(content, rows, now, bytesOf)
-    for (const { reason } of kept) counts.kept[reason] = (counts.kept[reason] ?? 0) + 1
+    const removed = planRemoval(content, rows, now, bytesOf)
     if (removed.length > 0) {
       const owner = sharing.find((row) => row.key === key) ?? sharing.find((row) => row.content === key)!
       const estimator = estimatorOf(sql, owner.session)
@@ -295,8 +284,8 @@ function withTombstones(
     const bytes = bytesOf(entry)
     const sizes = measurePart(entry as Part, estimator)
     const tokens = estimator.toTokens(unitsOf(sizes)) + sizes.media
-    const figures = counts.content[rule] ?? { rows: 0, parts: 0, bytes: 0 }
-    counts.content[rule] = figures
+    const figures = counts[rule] ?? { rows: 0, parts: 0, bytes: 0 }
+    counts[rule] = figures
     if (!rows.has(rule)) figures.rows += 1
     rows.add(rule)
     figures.parts += 1
@@ -393,7 +382,7 @@ function* record(
   sql: Sql,
   rows: readonly SharingRow[],
   { actor, reason }: RetentionRequest,
-  { content }: Counts,
+  content: Counts,
 ): Work<void> {
   const sessions = new Map<StoredSession, number>()
   for (const { session } of rows) sessions.set(session, (sessions.get(session) ?? 0) + 1)
@@ -446,7 +435,7 @@ function* retainRequests(
   return step
 }
 
-const NOTHING_FOUND = { content: {}, kept: {}, requests: 0, audit: 0 } as const
+const NOTHING_FOUND = { content: {}, requests: 0, audit: 0 } as const
 
 function lastNo(found: readonly Row[]): number | undefined {
   return found.length < PAGE_ROWS ? undefined : (found.at(-1)![0] as number)
