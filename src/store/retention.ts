@@ -115,7 +115,7 @@ type Cursor = z.output<typeof cursorSchema>
 
 const START: RetentionPlace = { phase: 'messages', after: 0 }
 /** The number of sessions that are listed, and of rows of a removed session that are deleted, at a time. */
-const [SESSIONS_AT_ONCE, ROWS_AT_ONCE] = [200, 200]
+const [SESSIONS_AT_ONCE, ROWS_AT_ONCE] = [200, 100]
 /** The longest pause after a step, in milliseconds. */
 const MAX_PAUSE_MS = 50
 

@@ -60,23 +60,7 @@ const MAX_RULES = 100
 /** A rule, several of which one must apply, or `false` for none. */
 const some = <R extends z.ZodType>(rule: R) => {
   const list = z.array(rule).min(1).max(MAX_RULES).readonly()
-  return z
-    .union([z.literal(false), rule, list], { error: problemOf('a rule, a list of rules, or false') })
-    .optional()
-}
-
-/** Describes the first problem of the alternative that was meant, because the problem of a union names none. Unknown keys aren't quoted. */
-function problemOf(expected: string) {
-  return ({ input, errors }: { readonly input?: unknown; readonly errors?: unknown }): string => {
-    const alternatives = (errors ?? []) as readonly (readonly z.core.$ZodIssue[])[]
-    const first = typeof input === 'object' ? alternatives[Array.isArray(input) ? 2 : 1]?.[0] : undefined
-    if (first === undefined) return `must be ${expected}`
-    const place = first.path.map((step) => `${String(step).slice(0, 40)}: `).join('')
-    return `${place}${first.code === 'unrecognized_keys' ? 'has an unknown key' : first.message}`.slice(
-      0,
-      300,
-    )
-  }
+  return z.union([z.literal(false), rule, list], 'must be a rule, a list of rules, or false').optional()
 }
 
 const rulesShape = {
@@ -104,9 +88,10 @@ export const RETENTION_CLASSES = Object.keys(rulesShape) as RetentionClass[]
 export type RetentionClass = keyof typeof rulesShape
 
 /** Rules by class, or `false`: nothing is removed, whatever wider rules say. */
-export const retentionSchema = z.union([z.literal(false), z.strictObject(rulesShape)], {
-  error: problemOf('rules by class, or false'),
-})
+export const retentionSchema = z.union(
+  [z.literal(false), z.strictObject(rulesShape)],
+  'must be rules by class, or false',
+)
 
 /** Rules of retention, as they are given. */
 export type RetentionRules = z.input<typeof retentionSchema>

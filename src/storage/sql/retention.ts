@@ -46,7 +46,7 @@ import type { Work } from './work.ts'
 
 const VERB = 'privacy.applyRetention'
 /** The number of rows that one step looks at, and of bytes of contents that it reads, so that no writer waits long. */
-const [PAGE_ROWS, PAGE_BYTES] = [250, 1_000_000]
+const [PAGE_ROWS, PAGE_BYTES] = [100, 400_000]
 /** The bytes that a blob counts while a page is chosen, because its size isn't read. Images seldom have more. */
 const BLOB_BYTES = 200_000
 /** Contents below this size get no hash: what is so short can be found by trying. */
@@ -222,11 +222,10 @@ function* planRows(
       const owner = sharing.find((row) => row.key === key) ?? sharing.find((row) => row.content === key)!
       const estimator = estimatorOf(sql, owner.session)
       const keepsOptions = rows.some(({ hiddenAt }) => hiddenAt === undefined)
-      const isHidden = owner.kind === 'message' && removed.every(({ rule }) => rule === 'hidden')
+      const isWhole = removed.every(({ rule }) => rule === 'hidden')
       plan.contents.set(key, {
         content: withTombstones(content, removed, { estimator, keepsOptions, now, counts }),
-        // An application's own fields may quote the message. Those of an inserted row are ours.
-        metadata: isHidden ? undefined : metadata.get(key),
+        metadata: isWhole ? undefined : metadata.get(key),
       })
       plan.touched.add(key)
     }
