@@ -89,7 +89,15 @@ const ARGUMENTS: Record<string, readonly unknown[]> = {
 /** Methods of the store as a whole, of jobs, notes and events, and those that take the records of a session. */
 const WITHOUT_A_SESSION = [
   ...['sessions.create', 'sessions.list', 'sessions.import', 'search', 'close', 'jobs.get', 'jobs.cancel'],
-  ...['limits.set', 'limits.list', 'limits.forget', 'notes.add', 'notes.list', 'notes.forget'],
+  ...[
+    'limits.set',
+    'limits.list',
+    'limits.forget',
+    'notes.add',
+    'notes.list',
+    'notes.forget',
+    'privacy.purgeText',
+  ],
   ...['on', 'once', 'off', 'compactions.onBefore'],
 ]
 

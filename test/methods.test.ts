@@ -40,6 +40,7 @@ const WITHOUT = {
     'limits.forget': 'one statement',
     'sessions.import': 'test/import/killed.slow.ts kills it',
     'jobs.start jobs.cancel': 'test/background kills the process of a job',
+    'privacy.purgeText': 'test/crashes/purge-text.slow.ts kills it',
     'sessions.verify': 'the killed sessions are verified, and repaired only when they are damaged',
   },
   repeated: {

@@ -65,8 +65,8 @@ export type Context = {
   open(access: 'read' | 'change' | 'write', options?: StoreOptions): Promise<Store>
   /** Asks yes or no on the terminal. Returns true at once with `--yes`, false without a terminal. Ctrl-C throws `INTERRUPTED`. */
   confirm(question: string): Promise<boolean>
-  /** Asks for a line on the terminal; returns `undefined` without a terminal. Ctrl-C throws `INTERRUPTED`. */
-  ask(question: string): Promise<string | undefined>
+  /** Asks for a line on the terminal; a secret one isn't shown. Returns `undefined` without a terminal. Ctrl-C throws `INTERRUPTED`. */
+  ask(question: string, isSecret?: boolean): Promise<string | undefined>
   /** Writes data to `out`: unchanged to a file or a pipe, made safe on a terminal. Waits until the reader can take more. */
   pour(text: string): Promise<void>
   /** Shows a progress bar on the terminal; nothing without a terminal or with `--json`. */

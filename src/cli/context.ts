@@ -101,7 +101,8 @@ export async function createContext(
     },
     confirm: async (question) =>
       agreed || !canAsk ? agreed : (await import('./prompts.ts')).confirm(io, question),
-    ask: async (question) => (canAsk ? (await import('./prompts.ts')).ask(io, question) : undefined),
+    ask: async (question, isSecret) =>
+      canAsk ? (await import('./prompts.ts')).ask(io, question, isSecret) : undefined,
     pour: async (text) => (io.out.isTerminal ? out.write(text) : io.pour(text)),
     statusLine: async () => {
       if (!hasProgress) return { show: () => {}, clear: () => {} }

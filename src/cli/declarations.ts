@@ -494,6 +494,27 @@ Running the same command again continues after an interruption and copies later 
       actor: text('name', 'the actor, for the receipt'),
     },
   },
+  'purge-text': {
+    summary: 'permanently remove a text, such as a secret',
+    description:
+      'Permanently removes a text from a session and its forks, from all that belongs to an owner, or from the whole store: messages, summaries, replaced texts, notes, recorded requests and the search index. The text is never an argument, because arguments stay in the history of the shell: it is asked for, piped in, or read from a file.',
+    examples: {
+      'purge-text --all --dry-run': 'asks for the text, and counts where it is',
+      'purge-text billing --replacement "[key]"': 'from one session and its forks',
+      'purge-text --all --yes --file leaked-key.txt --reason "leaked key"': 'without asking',
+    },
+    operands: { '[session]': SESSION },
+    options: {
+      owner: text('owner', 'all sessions and notes of this owner'),
+      all: flag('the whole store'),
+      file: text('path', 'a file with the text, without its last line break'),
+      regex: flag('the text is a regular expression of JavaScript'),
+      replacement: text('text', 'what is stored instead (default: [removed])'),
+      dryRun: flag('count the text without removing it'),
+      reason: text('text', 'the reason, for the audit'),
+      actor: text('name', 'the actor, for the audit'),
+    },
+  },
   doctor: {
     summary: 'check the store, versions and settings',
     description:

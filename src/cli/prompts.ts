@@ -1,6 +1,7 @@
 import { type Readable, Writable } from 'node:stream'
 import {
   confirm as clackConfirm,
+  password as clackPassword,
   progress as clackProgress,
   text as clackText,
   isCancel,
@@ -25,10 +26,11 @@ export async function confirm(io: Io, question: string): Promise<boolean> {
   return answered(await clackConfirm({ message, initialValue: false, ...streams(io) }))
 }
 
-/** Asks for a line. Throws `INTERRUPTED` for Ctrl-C and Ctrl-D. */
-export async function ask(io: Io, question: string): Promise<string> {
+/** Asks for a line; a secret one isn't shown. Throws `INTERRUPTED` for Ctrl-C and Ctrl-D. */
+export async function ask(io: Io, question: string, isSecret = false): Promise<string> {
   const message = unmark(safeText(question), false)
-  return answered(await clackText({ message, ...streams(io) })) ?? ''
+  const asked = (isSecret ? clackPassword : clackText)({ message, ...streams(io) })
+  return answered(await asked) ?? ''
 }
 
 function answered<T>(answer: T): Exclude<T, symbol> {

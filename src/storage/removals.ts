@@ -1,5 +1,6 @@
 import type { TextRemover } from '../core/messages/text-removal.ts'
-import type { Authorship, Awaitable } from './storage.ts'
+import type { Awaitable } from './jobs.ts'
+import type { Authorship } from './sessions.ts'
 
 /* Removing texts from what is stored, for good. */
 

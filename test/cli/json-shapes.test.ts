@@ -118,6 +118,11 @@ const CASES: Readonly<Record<string, (store: SmallStore) => Promise<readonly str
     return ['--session', 'talk']
   },
   purge: async () => ['older', '--yes'],
+  'purge-text': async ({ folder }) => {
+    const path = join(folder, 'text.txt')
+    writeFileSync(path, 'plug')
+    return ['--all', '--yes', '--file', path]
+  },
   doctor: async () => ['--deep'],
   completion: async () => ['bash'],
 }

@@ -593,6 +593,11 @@ export const VERBS: readonly WritingVerb[] = [
     act: (store) => store.sessions.purge(S, { forks: 'purge' }),
     again: 'SESSION_NOT_FOUND',
   },
+  {
+    name: 'remove a text',
+    arrange: forked,
+    act: (store) => store.privacy.purgeText({ session: S }, CANARY),
+  },
   { name: 'reestimate', arrange: wholeRun, act: (store) => store.sessions.reestimate(S) },
   {
     name: 'record a usage',

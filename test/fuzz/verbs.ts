@@ -268,6 +268,8 @@ export const CALLS: Readonly<Record<string, (fixture: Fixture) => readonly unkno
   'notes.add (of an owner)': () => [CANARY, { owner: 'o', key: 'k' }],
   'notes.list': ({ s }) => [{ query: 'canary', session: s, limit: 3, all: true }],
   'notes.forget': ({ noteId }) => [noteId, { purge: true, ...AUTHOR }],
+  'privacy.purgeText': ({ s }) => [{ session: s }, CANARY, { replacement: '***', dryRun: false, ...AUTHOR }],
+  'privacy.purgeText (of an expression)': () => ['all', /can[a]ry/i, { dryRun: true }],
   prepareRequest: ({ s }) => [
     s,
     {

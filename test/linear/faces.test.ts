@@ -51,6 +51,7 @@ const NO_TEXT_COMMANDS = new Set([
   'move',
   'notes',
   'purge',
+  'purge-text',
   'tree',
   'undo',
 ])

@@ -13,6 +13,7 @@ import { describeNotes } from './contract/notes.ts'
 import { describePreview } from './contract/preview.ts'
 import { describePromptCache } from './contract/prompt-cache.ts'
 import { describeProvider } from './contract/provider.ts'
+import { describePurgeText } from './contract/purge-text.ts'
 import { describeReading } from './contract/reading.ts'
 import { describeReadings } from './contract/readings.ts'
 import { describeRepetitions } from './contract/repetitions.ts'
@@ -67,6 +68,7 @@ export const CONTRACT: readonly Part[] = [
   describeHistories,
   describeNotes,
   describeSearch,
+  describePurgeText,
 ]
 
 /** A part for each kind of verb, where the whole would take too long. */

@@ -39,13 +39,13 @@ export async function purge(
     style.green(`Removed: session ${safeLine(session)} (${parts}).`),
   ])
   if (removed.filesCleared === false)
-    writeLines(err, [style.yellow(context.location.url === undefined ? IN_FILES : ON_SERVER)])
+    writeLines(err, [style.yellow(context.location.url === undefined ? LEFT_IN_FILES : LEFT_ON_SERVER)])
   return EXIT.done
 }
 
-const IN_FILES =
+export const LEFT_IN_FILES =
   'Parts of it may still be readable in the files: another program has the store open. They are cleared with the next change, or when the store is opened again.'
-const ON_SERVER =
+export const LEFT_ON_SERVER =
   'Parts of it may still be readable in the files of the server until it vacuums, and in its backups.'
 
 /** Throws `DECLINED` unless the id was typed, or `--yes` given. */

@@ -166,7 +166,26 @@ export function withoutText<M extends Message>(message: M, remover: TextRemover)
   const { [OWN]: own, ...fields } = mapped.metadata ?? {}
   const metadata = { ...remover.replacedIn(fields), ...(own !== undefined && { [OWN]: own }) }
   if (remover.matches === before) return undefined
-  return { ...mapped, content, metadata: markEdited(metadata) }
+  const length =
+    typeof message.content === 'string' ? ownLength(message.content, metadata, remover) : undefined
+  return {
+    ...mapped,
+    content,
+    metadata: markEdited({ ...metadata, ...(length !== undefined && { textLength: length }) }),
+  }
+}
+
+/** The metadata of a summary states the length of its own text, which a list of calls may follow. */
+function ownLength(
+  text: string,
+  { isSummary, textLength }: JsonObject,
+  remover: TextRemover,
+): number | undefined {
+  if (isSummary !== true || typeof textLength !== 'number') return undefined
+  const { matches } = remover
+  const { length } = remover.replaced(text.slice(0, textLength))
+  remover.matches = matches
+  return length
 }
 
 /** Removes what is left in a part after its texts were changed: numbers, and texts in fields with signatures. */

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { isUndertextError } from '../../core/errors.ts'
-import { isObject, type JsonObject, parsedJson, stringifyJson } from '../../core/messages/json.ts'
+import { isObject, type JsonObject, listIn, parsedJson, stringifyJson } from '../../core/messages/json.ts'
 import { type TextRemover, withoutText } from '../../core/messages/text-removal.ts'
 import type { KeptKind, KeptNames, RemovedText, TextCounts, TextRemoval } from '../removals.ts'
 import { REQUEST_TEXTS } from '../requests.ts'
@@ -16,12 +16,12 @@ import {
   readBlobs,
 } from './content-codec.ts'
 import { hashesIn, REQUEST_COLUMNS, readText } from './requests.ts'
-import { lockSharing, type NewContent, type NewText, rewriteRows } from './rewrite.ts'
+import { lockSharing, type NewContent, type NewText, rewriteRows, type SharingRow } from './rewrite.ts'
 import { decodeKind, decodeRole } from './row-codec.ts'
 import { requireSession, type StoredSession } from './sessions.ts'
 import { erasing, type Row, reading, type Sql } from './sql.ts'
 import { CONTENT_OF_M, KEY_OF_CONTENT, TEXT_OF_R } from './view.ts'
-import type { Work } from './work.ts'
+import type { Step, Work } from './work.ts'
 
 /*
  * Removes a text from everything that is stored of a session. A first transaction only reads, because most sessions don't contain the text;
@@ -29,7 +29,7 @@ import type { Work } from './work.ts'
  */
 
 /** A change of stored values, found by reading and written later. */
-type Change = (sql: Sql) => Work<void>
+type Change = (sql: Sql) => Step<void>
 
 /** What a removal changes in a session. */
 type Plan = {
@@ -73,30 +73,40 @@ const removeText = erasing(
     const session = yield* requireSession(sql, id)
     const plan = yield* planOf(sql, session, { ...removal, seen: new Set() })
     const rows = yield* lockSharing(sql, session, [...plan.keys])
+    const bySession = new Map<StoredSession, SharingRow[]>()
+    for (const row of rows) listIn(bySession, row.session).push(row)
     yield* sql.unguarded(String(session.no), function* () {
       yield* rewriteRows(sql, rows, plan)
       yield* sql.enter(id)
       for (const change of plan.changes) yield* change(sql)
+      for (const [{ id: other, no }, own] of bySession) {
+        yield* sql.enter(other)
+        yield* forgetHashes(
+          sql,
+          no,
+          own.reduce((first, { anchor }) => Math.min(first, anchor), own[0]!.anchor),
+        )
+      }
+      yield* sql.enter(id)
       if (plan.changes.length > 0)
         yield* sql.run(
           'update undertext_sessions set version = version + 1 where {family} no = ?',
           session.no,
         )
     })
-    const others = new Map(rows.map((row) => [row.session.no, row.session] as const))
-    others.delete(session.no)
     const { actor, reason } = removal
     const counts = Object.entries(plan.counts).filter(([, count]) => count > 0)
     const detail = { ...Object.fromEntries(counts), reason: reason ?? null }
     yield* recordRemoval(sql, session, actor, detail)
-    for (const other of others.values()) {
+    const others = [...bySession].filter(([other]) => other !== session)
+    for (const [other, own] of others) {
       yield* sql.enter(other.id)
-      const shared = rows.filter((row) => row.session === other)
-      yield* recordRemoval(sql, other, actor, { sharedWith: id, rows: shared.length, reason: reason ?? null })
+      const shared = { sharedWith: id, rows: own.length, reason: reason ?? null }
+      yield* recordRemoval(sql, other, actor, shared)
     }
     return resultOf(
       plan,
-      [...others.values()].map((other) => other.id),
+      others.map(([other]) => other.id),
     )
   },
 )
@@ -408,6 +418,7 @@ function* planTable(
   })
 }
 
+const BYTES_OF_HASH = 32
 const INSERT_REQUEST = insertInto('undertext_requests', REQUEST_COLUMNS)
 
 /** Searches the recorded requests: their texts, which are blobs, and how they were rendered. */
@@ -451,17 +462,41 @@ function* planRequests(
       rendering === null ? null : within(rendering.length, () => remover.replacedJson(rendering))
     if (settings === rendering && kept.length === 0) continue
     plan.counts.requests++
-    now[at('rendering')] = stringifyJson({ ...(parsedJson(settings ?? '{}') as JsonObject), edited: true })
+    now[at('rendering')] = settings
     plan.changes.push(function* (sql) {
-      yield* sql.run(
-        'delete from undertext_requests where {family} session = ? and no = ?',
-        ...[row[at('session')], row[at('no')]],
-      )
-      yield* sql.run(INSERT_REQUEST, ...now)
+      yield* replaceRequest(sql, now)
       yield* keepBlobs(sql, kept)
       if (dropped.size > 0) yield* dropReferences(sql, dropped)
     })
   }
+}
+
+/**
+ * Replaces a request by one without hashes of what was sent: with everything else known, a short text could be guessed from them. Its
+ * rendering says that it was edited.
+ */
+function* replaceRequest(sql: Sql, row: Row): Work<void> {
+  const [session, no] = row
+  const rendering = row[REQUEST_COLUMNS.indexOf('rendering')] as string | null
+  const { bound: _, ...settings } = parsedJson(rendering ?? '{}') as JsonObject
+  const edited = stringifyJson({ ...settings, edited: true })
+  yield* sql.run('delete from undertext_requests where {family} session = ? and no = ?', session, no)
+  yield* sql.run(
+    INSERT_REQUEST,
+    ...row
+      .with(REQUEST_COLUMNS.indexOf('rendering'), edited)
+      .with(REQUEST_COLUMNS.indexOf('hash'), Buffer.alloc(BYTES_OF_HASH)),
+  )
+}
+
+/** Removes the hashes of requests that sent rows from a place on, and of rewinds, which are made of the messages that they appended. */
+function* forgetHashes(sql: Sql, session: number, from: number): Work<void> {
+  const rows = yield* sql.all(
+    `select ${REQUEST_COLUMNS.join(', ')} from undertext_requests where {family} session = ? and position >= ?`,
+    ...[session, from],
+  )
+  for (const row of rows) yield* replaceRequest(sql, row)
+  yield* sql.run("update undertext_operations set digest = '' where {family} session = ?", session)
 }
 
 /** Texts of requests are JSON, one value a line. */

@@ -1,6 +1,7 @@
 import { TRANSITIONS, type Transition } from '../../core/model/moment.ts'
 import type { Turning } from '../../core/model/reasoning.ts'
 import type { AnsweredRequest, ReasoningRecord } from '../requests.ts'
+import { TEXT_PURGED } from './audit.ts'
 import { compactionsNumbered, type StoredCompaction } from './compactions.ts'
 import { parseStoredObject, storedNumber, storedText } from './content-codec.ts'
 import { requireHead, type StoredSession } from './sessions.ts'
@@ -35,7 +36,9 @@ export const readReasoning = reading(
       whole || newest === undefined ? undefined : yield* turningsSince(sql, session.no, newest[6] as number)
     // If something before the newest answer changed, its request was made with another prefix, so it doesn't decide.
     const isWhole =
-      since === undefined || changedPlaces(since).some((place) => place < (newest![1] as number))
+      since === undefined ||
+      changedPlaces(since).some((place) => place < (newest![1] as number)) ||
+      (yield* purgedTo(sql, session.no, newest![6] as number)) > 0
     const answers = isWhole ? yield* answersOf(sql, session) : [answered(newest!)]
     const open = yield* sql.all(
       `${REQUEST} where {family} session = ? and no > ? and answer_last is null order by no desc limit ?`,
@@ -156,9 +159,18 @@ function* firstReplaced(
   return new Map(rows.map(([no, anchor]) => [no as number, anchor as number]))
 }
 
+/** Returns the last position of the log when a text was last removed from it since an entry of the audit; 0 if none was. */
+function* purgedTo(sql: Sql, session: number, audit: number): Work<number> {
+  const row = yield* sql.get(
+    'select max(position) from undertext_audit where {family} session = ? and no > ? and event = ?',
+    ...[session, audit, TEXT_PURGED],
+  )
+  return (row?.[0] as number | null | undefined) ?? 0
+}
+
 /** Returns the last position without recorded requests: that of an imported message, or of a message of a fork whose origin is gone. */
 function* unknownTo(sql: Sql, session: Pick<StoredSession, 'no'>): Work<number> {
-  let unknown = 0
+  let unknown = yield* purgedTo(sql, session.no, 0)
   for (const { no, last, origin } of yield* lineOf(sql, session)) {
     const rows = yield* sql.all(
       `select no, event, position, detail from undertext_audit

@@ -42,6 +42,7 @@ export type SharingRow = {
   readonly content: number
   readonly session: StoredSession
   readonly kind: RowKind
+  readonly anchor: number
   /** Whether the row is in the view of its session now. */
   readonly isVisible: boolean
   readonly isPinned: boolean
@@ -96,11 +97,12 @@ export function* lockSharing(sql: Sql, session: StoredSession, keys: readonly nu
     )),
     ...(yield* sql.all(COPIES, JSON.stringify([...sessions.keys()]), list)),
   ]
-  return rows.map(([key, content, no, kind, visible, pinned]) => ({
+  return rows.map(([key, content, no, kind, anchor, visible, pinned]) => ({
     key: key as number,
     content: content as number,
     session: sessions.get(no as number)!,
     kind: decodeKind(kind),
+    anchor: anchor as number,
     isVisible: visible === 1,
     isPinned: pinned === 1,
   }))
@@ -112,7 +114,7 @@ const OWNERS = `select distinct s.no, s.id from {list ?} k {cross} undertext_mes
 /** SQL: the forks that may have copies of rows in a range of keys. */
 const USERS = `select s.no, s.id from undertext_sessions s where {family s} s.forked_at is not null and exists (
   select 1 from undertext_messages m where {family m} m.session = s.no and m.source between ? and ?) order by s.no`
-const ROWS = `select m.key, ${KEY_OF_CONTENT}, m.session, m.kind, case when ${M_VISIBLE} then 1 else 0 end, m.pinned from`
+const ROWS = `select m.key, ${KEY_OF_CONTENT}, m.session, m.kind, m.anchor, case when ${M_VISIBLE} then 1 else 0 end, m.pinned from`
 const COPIES = `${ROWS} {list ?} k {cross} undertext_messages m on {family m} m.session = k.value and m.source is not null
   where m.source in (select value from {list ?} c)`
 
