@@ -97,6 +97,7 @@ const WITHOUT_A_SESSION = [
     'notes.list',
     'notes.forget',
     'privacy.purgeText',
+    'privacy.applyRetention',
   ],
   ...['on', 'once', 'off', 'compactions.onBefore'],
 ]

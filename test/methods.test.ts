@@ -21,6 +21,8 @@ import {
 /** Methods without a row in a table, with the reason. */
 const WITHOUT = {
   failing: {
+    'privacy.applyRetention':
+      'many transactions, each of which is whole: test/retention/processes.slow.ts kills it between and within them',
     search: 'writes only its index; test/crashes/failing-searches.slow.ts lets its statements fail',
     withOverflowRecovery: 'limits.learn, and then compactSession: each has a row',
     'chatStore.resume':
@@ -40,6 +42,7 @@ const WITHOUT = {
     'limits.forget': 'one statement',
     'sessions.import': 'test/import/killed.slow.ts kills it',
     'jobs.start jobs.cancel': 'test/background kills the process of a job',
+    'privacy.applyRetention': 'test/retention/processes.slow.ts kills it',
     'privacy.purgeText': 'test/crashes/purge-text.slow.ts kills it',
     'sessions.verify': 'the killed sessions are verified, and repaired only when they are damaged',
   },

@@ -118,6 +118,11 @@ const CASES: Readonly<Record<string, (store: SmallStore) => Promise<readonly str
     return ['--session', 'talk']
   },
   purge: async () => ['older', '--yes'],
+  retention: async ({ folder }) => {
+    const path = join(folder, 'rules.json')
+    writeFileSync(path, JSON.stringify({ hidden: { olderThanDays: 0 } }))
+    return ['--yes', '--rules', path]
+  },
   'purge-text': async ({ folder }) => {
     const path = join(folder, 'text.txt')
     writeFileSync(path, 'plug')

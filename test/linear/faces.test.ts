@@ -52,6 +52,7 @@ const NO_TEXT_COMMANDS = new Set([
   'notes',
   'purge',
   'purge-text',
+  'retention',
   'tree',
   'undo',
 ])
