@@ -2,7 +2,7 @@ import type { JsonObject } from '../core/messages/json.ts'
 import type { ResolvedRetention } from '../core/retention/rules.ts'
 import type { ContentClass } from '../core/retention/tombstone.ts'
 import type { Awaitable } from './jobs.ts'
-import type { Authorship } from './storage.ts'
+import type { Authorship } from './sessions.ts'
 
 /** The parts of a scan of a session, in order: its log, the rows that compactions inserted, its requests, its audit. */
 export const RETENTION_PHASES = ['messages', 'inserted', 'requests', 'audit'] as const

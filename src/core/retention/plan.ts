@@ -1,4 +1,5 @@
 import { isReasoning, type Part, type ToolResultContent } from '../messages/message.ts'
+import { isUserTool } from '../messages/tool-names.ts'
 import { isSpoken } from '../messages/user-answers.ts'
 import type { ContentRule, RequestRule, ResolvedRetention, SessionRule } from './rules.ts'
 import { CONTENT_CLASSES, type ContentClass, tombstoneOf } from './tombstone.ts'
@@ -64,7 +65,10 @@ type Candidate = readonly [name: ContentClass, bytes: number]
 
 /** Returns the class of a part as a whole, and its size. The words of a person aren't a tool's output. */
 function classesOf(part: Part, bytes: number): readonly Candidate[] {
-  if (part.type === 'tool-result') return isSpoken(part) ? [] : [['toolOutputs', bytes]]
+  if (part.type === 'tool-result') {
+    const isUsers = isSpoken(part) || (part.toolName !== undefined && isUserTool(part.toolName))
+    return isUsers ? [] : [['toolOutputs', bytes]]
+  }
   if (isReasoning(part)) return [['reasoning', bytes]]
   return isMedium(part) ? [['media', bytes]] : []
 }
