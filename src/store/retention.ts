@@ -40,7 +40,7 @@ const applySchema = z
     now: timeSchema.optional(),
     /**
      * Whether the files are rewritten at the end, so that nothing of the removed content can be read from them. This blocks writers for as
-     * long as it takes. Otherwise the next purge, `sessions.verify` and closing the store do it.
+     * long as it takes. Otherwise the next `sessions.purge` or `privacy.purgeText` does it.
      */
     clearFiles: z.boolean().default(false),
     signal: z.instanceof(AbortSignal).optional(),

@@ -118,15 +118,15 @@ const CASES: Readonly<Record<string, (store: SmallStore) => Promise<readonly str
     return ['--session', 'talk']
   },
   purge: async () => ['older', '--yes'],
-  retention: async ({ folder }) => {
-    const path = join(folder, 'rules.json')
-    writeFileSync(path, JSON.stringify({ hidden: { olderThanDays: 0 } }))
-    return ['--yes', '--rules', path]
-  },
   'purge-text': async ({ folder }) => {
     const path = join(folder, 'text.txt')
     writeFileSync(path, 'plug')
     return ['--all', '--yes', '--file', path]
+  },
+  retention: async ({ folder }) => {
+    const path = join(folder, 'rules.json')
+    writeFileSync(path, JSON.stringify({ hidden: { olderThanDays: 0 } }))
+    return ['--yes', '--rules', path, '--clear-files']
   },
   doctor: async () => ['--deep'],
   completion: async () => ['bash'],

@@ -41,13 +41,19 @@ test('nothing of what was removed is in a file once the files are cleared', asyn
   expect((await store.search(CANARY)).hits).toEqual([])
 })
 
-test('without that, the files are cleared when the store is closed', async () => {
+test('without that, neither opening nor closing rewrites the files, and the next purge clears them', async () => {
   await fill(store, 1, 6, 0)
   const rules = { toolOutputs: { ...OLD, visible: true } }
   expect(await store.privacy.applyRetention({ rules, now: tomorrow() })).toMatchObject({
     filesCleared: false,
   })
+  const pages = (): unknown => statSync(file).size
   await store.close()
+  const size = pages()
+  store = await openStore(file, { durability: 'normal' })
+  expect(pages()).toBe(size)
+  await store.append('other', [say('user', 'on')])
+  expect(await store.sessions.purge('other')).not.toHaveProperty('filesCleared')
   expect(readable()).toEqual([])
 })
 

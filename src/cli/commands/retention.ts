@@ -10,7 +10,7 @@ import { findSession } from '../references.ts'
 import { LEFT_ON_SERVER } from './purge.ts'
 
 const LEFT_IN_FILES =
-  'Parts of it may still be readable in the files, until they are cleared by --clear-files, a purge, `verify`, or closing the store.'
+  'Parts of it may still be readable in the files, until --clear-files or a purge clears them.'
 
 export async function retention(
   context: Context,
@@ -44,7 +44,7 @@ export async function retention(
   const budget = seconds === undefined ? {} : { budgetMs: seconds * 1_000 }
   const done = await store.privacy.applyRetention({ ...how, ...budget, clearFiles, reason, actor })
   report(context, done, () => linesOf(done))
-  if (done.filesCleared === false)
+  if (done.filesCleared === false && !context.json)
     writeLines(err, [style.yellow(context.location.url === undefined ? LEFT_IN_FILES : LEFT_ON_SERVER)])
   return EXIT.done
 }

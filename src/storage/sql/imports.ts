@@ -115,11 +115,11 @@ export function* discardImport(sql: Sql, id: string, rows: number): Work<boolean
   return isGone
 }
 
-/** Like `discardImport`, without clearing the files. */
-export function* discardSome(sql: Sql, id: string, rows: number): Work<boolean> {
+/** Like `discardImport`, without clearing the files. `isLater`: they are cleared on request only. */
+export function* discardSome(sql: Sql, id: string, rows: number, isLater = false): Work<boolean> {
   // If there are no rows to remove, nothing has to be erased from the files.
   if ((yield* sql.outside('discardImport', () => importNo(sql, id))) === undefined) return true
-  return yield* sql.erase('discardImport', function* () {
+  const discarding = function* (): Work<boolean> {
     yield* sql.enterAlone(id)
     const no = yield* importNo(sql, id)
     if (no === undefined) return true
@@ -138,7 +138,8 @@ export function* discardSome(sql: Sql, id: string, rows: number): Work<boolean> 
       } else yield* dropReferences(sql, references)
       return isEmpty
     })
-  })
+  }
+  return yield* sql.erase('discardImport', discarding, isLater)
 }
 
 /** Removes rows; returns their references to blobs. */

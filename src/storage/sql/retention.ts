@@ -72,7 +72,7 @@ export function* retainStep(sql: Sql, id: string, request: RetentionRequest): Wo
   }
   const planned = yield* sql.read(VERB, () => work(true))
   if (request.dryRun || isNothing(planned)) return planned
-  return yield* sql.erase(VERB, () => work(false))
+  return yield* sql.erase(VERB, () => work(false), true)
 }
 
 function isNothing({ content, requests, audit }: RetentionStep): boolean {
@@ -491,7 +491,7 @@ export function* retireSession(sql: Sql, id: string, request: SessionRetirement)
   }
   const { session: _, ...planned } = yield* sql.read(VERB, judge)
   if (request.dryRun || 'stays' in planned) return planned
-  return yield* sql.erase(VERB, function* () {
+  const removing = function* (): Work<SessionVerdict> {
     yield* sql.enterAlone(id)
     const { session, ...verdict } = yield* judge()
     if (session === undefined) return verdict
@@ -500,12 +500,13 @@ export function* retireSession(sql: Sql, id: string, request: SessionRetirement)
     yield* writeAudit(sql, 0, { event: 'purged', actor, detail })
     yield* setAside(sql, id, staged)
     return verdict
-  })
+  }
+  return yield* sql.erase(VERB, removing, true)
 }
 
 /** `Retention.discard`. */
 export function* discardRetired(sql: Sql, id: string, rows: number): Work<boolean> {
-  return yield* discardSome(sql, id, rows)
+  return yield* discardSome(sql, id, rows, true)
 }
 
 /** `Retention.release`. */

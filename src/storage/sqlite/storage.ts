@@ -15,11 +15,11 @@ import {
 
 /** A connection, with the verbs' calls that concern the whole file. */
 export class SqliteSql extends Connection implements Sql {
-  erase<T>(verb: string, work: () => Work<T>): Done<T> {
+  erase<T>(verb: string, work: () => Work<T>, isLater = false): Done<T> {
     const removing = (): T =>
       this.writing(verb, () => {
         const result = complete(work())
-        recordRemoval(this)
+        recordRemoval(this, isLater)
         return result
       })
     return new Done(this.bare(verb, () => overwriting(this, removing)))
