@@ -35,11 +35,17 @@ GRANT DELETE ON undertext.messages, undertext.contents, undertext.compactions, u
 GRANT UPDATE (source) ON undertext.messages TO undertext_app;
 GRANT UPDATE (copied_from) ON undertext.compactions TO undertext_app;
 
--- 3. Optional: each database role sees only the sessions whose owner has the role's name. The owner of the tables sees all.
+-- 3. Optional: each database role sees only the sessions whose owner has the role's name. The owner of the tables sees all. For an
+-- application with one role for all of its users, run postgres-owners.sql after this: then a setting of the transaction names the owner.
 -- Sessions without an owner are seen by the owner of the tables alone. Blobs (images, files, texts of requests) are shared by the forks
 -- of a session, and so they are seen by the owners of all of them. Set jit = off for roles that log in (ALTER ROLE app SET jit = off):
 -- the planner takes these checks for expensive and would compile each view.
 BEGIN;
+-- Whose sessions the current role sees.
+CREATE OR REPLACE FUNCTION undertext.current_owner() RETURNS text LANGUAGE sql STABLE SET search_path = pg_catalog AS $$
+  SELECT current_user::text
+$$;
+GRANT EXECUTE ON FUNCTION undertext.current_owner() TO undertext_app;
 -- A fork refers to contents and long replacements of the session that it was made of, which may have another owner. A row's key is its
 -- session's number less one, times 2^34, and its place in the session, which is the same in a fork.
 CREATE OR REPLACE FUNCTION undertext.uses_text(of_owner text, in_family bigint, in_compaction bigint, in_message bigint, in_part integer,
@@ -88,14 +94,14 @@ BEGIN
       FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attname = 'family' AND NOT a.attisdropped
       WHERE c.relnamespace = 'undertext'::regnamespace AND c.relkind = 'r' LOOP
     seen = CASE
-      WHEN one.relname = 'sessions' THEN 'owner = current_user'
+      WHEN one.relname = 'sessions' THEN 'owner = undertext.current_owner()'
       WHEN one.has_session THEN 'EXISTS (SELECT FROM undertext.sessions s WHERE s.family = %1$I.family AND s.no = %1$I.session)'
       WHEN one.relname = 'contents' THEN 'EXISTS (SELECT FROM undertext.sessions s WHERE s.family = contents.family AND s.no = (contents.key >> 34) + 1)
         OR EXISTS (SELECT FROM undertext.sessions s JOIN undertext.messages m ON m.family = s.family AND m.session = s.no
           WHERE s.family = contents.family AND s.forked_at IS NOT NULL AND m.source = contents.key)'
       WHEN one.relname = 'replacements' THEN 'EXISTS (SELECT FROM undertext.sessions s
           WHERE s.family = replacements.family AND s.no = (replacements.compaction >> 34) + 1)
-        OR undertext.uses_text(current_user, family, compaction, message, part, false)'
+        OR undertext.uses_text(undertext.current_owner(), family, compaction, message, part, false)'
       ELSE 'EXISTS (SELECT FROM undertext.sessions s WHERE s.family = %1$I.family)'
     END;
     EXECUTE format('ALTER TABLE undertext.%I ENABLE ROW LEVEL SECURITY', one.relname);
@@ -103,11 +109,11 @@ BEGIN
       || CASE WHEN one.relname = 'sessions' THEN '' ELSE ' WITH CHECK (true)' END, one.relname);
   END LOOP;
 END $$;
-CREATE POLICY needed ON undertext.contents AS RESTRICTIVE FOR DELETE USING (undertext.refuse_needed(family, key, current_user));
+CREATE POLICY needed ON undertext.contents AS RESTRICTIVE FOR DELETE USING (undertext.refuse_needed(family, key, undertext.current_owner()));
 CREATE POLICY needed ON undertext.replacements AS RESTRICTIVE FOR DELETE
-  USING (undertext.refuse_needed_text(current_user, family, compaction, message, part));
+  USING (undertext.refuse_needed_text(undertext.current_owner(), family, compaction, message, part));
 -- Not the last reference of a session: the blob may be another's.
 CREATE POLICY needed ON undertext.blobs AS RESTRICTIVE FOR DELETE USING (reference_count <= 0);
 -- Notes of an owner belong to no session.
-CREATE POLICY by_name ON undertext.notes USING (owner = current_user);
+CREATE POLICY by_name ON undertext.notes USING (owner = undertext.current_owner());
 COMMIT;

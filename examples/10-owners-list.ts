@@ -17,19 +17,20 @@ for (const [day, talk] of talks.entries()) {
   await store.append(id, [{ role: 'user', content: 'Hello', createdAt: Date.UTC(2026, 0, day + 1) }])
 }
 
-// Two on a page; the last session of a page is where the next one begins.
-let page = await store.sessions.list({ owner: 'ada', limit: 2 })
+// Her store has nothing of other users. Two on a page; the last session of a page is where the next one begins.
+const ada = store.forOwner('ada')
+let page = await ada.sessions.list({ limit: 2 })
 for (let number = 1; page.length > 0; number++) {
   console.log(`Page ${number}`)
   for (const { title, newestAt } of page)
     console.log(`  ${new Date(newestAt).toISOString().slice(0, 10)} ${title}`)
-  page = await store.sessions.list({ owner: 'ada', limit: 2, after: page.at(-1)! })
+  page = await ada.sessions.list({ limit: 2, after: page.at(-1)! })
 }
 
-// With her name given, another user's conversation is unknown, whichever id the browser sends.
-const [foreign] = await store.sessions.list({ owner: 'ben' })
+// Another user's conversation is unknown to it, whichever id the browser sends.
+const [foreign] = await store.forOwner('ben').sessions.list()
 try {
-  await store.sessions.get(foreign!.id, { owner: 'ada' })
+  await ada.sessions.get(foreign!.id)
 } catch (error) {
   if (!isUndertextError(error, 'SESSION_NOT_FOUND')) throw error
   console.log('Not found for ada')

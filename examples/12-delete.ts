@@ -25,13 +25,7 @@ async function found(): Promise<string[]> {
 }
 console.log(`Before: ${await found()}`)
 
-const owned = { owner: 'ada', limit: 10_000 }
-const listed = await store.sessions.list(owned)
-const archived = await store.sessions.list({ ...owned, archived: true })
-// A session that has forks is purged only if `forks` says what happens to them.
-for (const { id } of [...listed, ...archived]) await store.sessions.purge(id, { forks: 'keep' })
-// `all` includes the notes that were replaced or forgotten.
-for (const { id } of await store.notes.list({ ...owned, all: true }))
-  await store.notes.forget(id, { purge: true })
+const { sessions, notes } = await store.privacy.eraseOwner('ada')
+console.log(`Erased: ${sessions} sessions, ${notes} note`)
 console.log(`After: ${await found()}`)
 await store.close()

@@ -89,17 +89,9 @@ const ARGUMENTS: Record<string, readonly unknown[]> = {
 /** Methods of the store as a whole, of jobs, notes and events, and those that take the records of a session. */
 const WITHOUT_A_SESSION = [
   ...['sessions.create', 'sessions.list', 'sessions.import', 'search', 'close', 'jobs.get', 'jobs.cancel'],
-  ...[
-    'limits.set',
-    'limits.list',
-    'limits.forget',
-    'notes.add',
-    'notes.list',
-    'notes.forget',
-    'privacy.purgeText',
-    'privacy.applyRetention',
-  ],
-  ...['on', 'once', 'off', 'compactions.onBefore'],
+  ...['limits.set', 'limits.list', 'limits.forget', 'notes.add', 'notes.list', 'notes.forget'],
+  ...['on', 'once', 'off', 'compactions.onBefore', 'forOwner', 'privacy.eraseOwner', 'privacy.purgeText'],
+  'privacy.applyRetention',
 ]
 
 /** The names in a piece of the page. */

@@ -103,6 +103,7 @@ const VERBS = {
     await store.sessions.fork('s', { id: 'fork' })
     return store.sessions.bringBack('fork', { text: 'so' })
   },
+  'privacy.eraseOwner': ({ store }) => store.privacy.eraseOwner('somebody'),
   'limits.learn': ({ store }) => store.limits.learn('s', 'prompt is too long: 900 tokens > 800 maximum'),
   'limits.set': ({ store }) => store.limits.set({ provider: 'openai', tokens: 100_000 }),
   'limits.list': ({ store }) => store.limits.list(),
@@ -269,6 +270,7 @@ const TABLE: Record<Verb, Cells<typeof STATES>> = {
   'sessions.fork':                        [NOT_FOUND, 'works',                'works',    'works', 'works', READONLY, CLOSED],
   'sessions.forks':                          [NOT_FOUND, 'works',                'works',    'works', 'works', 'works',  CLOSED],
   'sessions.bringBack':                          [NOT_FOUND, 'works',                'works',    'works', 'works', READONLY, CLOSED],
+  'privacy.eraseOwner':               ['works',   'works',                'works',    'works', 'works', READONLY, CLOSED],
   'limits.learn':                     [NOT_FOUND, 'works',                'works',    'works', 'works', READONLY, CLOSED],
   'limits.set':                         ['works',   'works',                'works',    'works', 'works', READONLY, CLOSED],
   'limits.list':                         ['works',   'works',                'works',    'works', 'works', 'works',  CLOSED],

@@ -61,7 +61,7 @@ export default defineConfig({
     'docs/README.md': 'docs/index.md',
     'docs/reference/README.md': 'docs/reference/index.md',
   },
-  ignoreDeadLinks: [/\/postgres-roles\.sql$/],
+  ignoreDeadLinks: [/\/postgres-(?:roles|owners)\.sql$/],
   cleanUrls: true,
   markdown: {
     // `<path>` in a docstring is a text; the anchors and line breaks of the reference are HTML.

@@ -3,7 +3,6 @@ import { UndertextError } from '../core/errors.ts'
 import { labelSchema, nameSchema } from '../core/messages/check.ts'
 import { defined } from '../core/messages/json.ts'
 import type { Store } from '../store/store.ts'
-import { recordNames } from './recovering.ts'
 
 /** Where a copy of a conversation ends: after or before a message, which an adapter names by its framework's id. */
 export type MessagePlace = { readonly afterMessage: string } | { readonly beforeMessage: string }
@@ -15,13 +14,12 @@ export const messagePlaceSchema: z.ZodType<MessagePlace, MessagePlace> = z.union
 )
 
 /**
- * Copies a session, as it is or up to a place, gives the copy its owner, and returns the id of the copy. `rowsOf` returns the rows of the
+ * Copies a session, as it is or up to a place, and returns the id of the copy. `rowsOf` returns the rows of the
  * message that the place names. Throws `MESSAGE_NOT_FOUND` if there are none.
  */
 export async function forkBeside<Name extends string | number>(
   store: Pick<Store, 'sessions'>,
   sessionId: string,
-  owner: string | undefined,
   named: { readonly id?: string | undefined; readonly title?: string | undefined },
   place: { readonly afterMessage: Name } | { readonly beforeMessage: Name } | undefined,
   rowsOf: (name: Name) => Promise<readonly { readonly id: string }[] | undefined>,
@@ -36,6 +34,5 @@ export async function forkBeside<Name extends string | number>(
     at = isAfter ? { afterMessage: rows.at(-1)!.id } : { beforeMessage: rows[0]!.id }
   }
   const { id } = await store.sessions.fork(sessionId, defined({ ...named, at }))
-  await recordNames(store, id, { owner })
   return id
 }

@@ -21,39 +21,35 @@ import type { Store } from '../store/store.ts'
 /** The store methods that a recovering model needs. */
 export type RecoveringStore = Pick<Store, 'sessions' | 'requests' | 'withOverflowRecovery'>
 
-/** Owner, provider and model of a session. */
+/** Provider and model of a session. */
 export type SessionNames = {
   readonly provider?: string | undefined
   readonly model?: string | undefined
-  readonly owner?: string | undefined
 }
 
 /**
- * Records the provider, model and owner of a session that lacks them; existing values are never replaced. A model is recorded only together
- * with its provider. An unknown session is ignored; with `creates`, it is created with these values, so that it never exists without its
- * owner. Throws `SESSION_NOT_FOUND` for a session of another owner.
+ * Records the provider and model of a session that lacks them; existing values are never replaced. A model is recorded only together with
+ * its provider. An unknown session is ignored; with `creates`, it is created with these values.
  */
 export async function recordNames(
   store: Pick<Store, 'sessions'>,
   id: string,
-  { provider, model, owner }: SessionNames,
+  { provider, model }: SessionNames,
   creates = false,
 ): Promise<void> {
-  if (provider === undefined && owner === undefined) return
+  if (provider === undefined) return
   const session = await unlessUnknown(store.sessions.get(id))
   if (session !== undefined) {
-    const isOwned = owner === undefined || session.owner === owner
-    const change = { ...missingNames(session, { provider, model }), ...(!isOwned && { owner }) }
-    // If two owners claim a session at once, it counts as not found for the second.
-    if (Object.keys(change).length > 0) await store.sessions.update(id, change, defined({ owner }))
+    const change = missingNames(session, { provider, model })
+    if (change !== undefined) await store.sessions.update(id, change)
     return
   }
   if (!creates) return
   try {
-    await store.sessions.create(defined({ id, provider, model: provider && model, owner }))
+    await store.sessions.create(defined({ id, provider, model }))
   } catch (error) {
     if (!isUndertextError(error, 'SESSION_EXISTS')) throw error
-    await recordNames(store, id, { provider, model, owner })
+    await recordNames(store, id, { provider, model })
   }
 }
 
@@ -205,7 +201,7 @@ export async function appendNamed(
   names: SessionNames,
   options: AppendOptions = {},
 ): Promise<AppendResult> {
-  if (names.provider === undefined && names.owner === undefined) return store.append(id, messages, options)
+  if (names.provider === undefined) return store.append(id, messages, options)
   checkMessages(messages)
   const given = taken(messages)
   await recordNames(store, id, names, true)
@@ -219,11 +215,10 @@ export async function appendNamed(
 export async function recordSessionCall(
   store: RecoveringStore,
   request: PreparedRequest,
-  owner: string | undefined,
   usage: ReportedUsage | undefined,
 ): Promise<string | undefined> {
   try {
-    await recordNames(store, request.sessionId, { ...request, owner }, true)
+    await recordNames(store, request.sessionId, request, true)
   } catch (error) {
     process.emitWarning(`The model of a session wasn't recorded: ${errorName(error)}`)
   }

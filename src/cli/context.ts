@@ -97,7 +97,9 @@ export async function createContext(
       const store = await openAt(at, access, { env, err, style, ...options })
       stores.push(store)
       await loadTokenizers(store)
-      return store
+      // Ids are unique for an owner, so the variable may be necessary to name a session.
+      const { UNDERTEXT_OWNER: owner = '' } = env
+      return owner === '' ? store : store.forOwner(owner)
     },
     confirm: async (question) =>
       agreed || !canAsk ? agreed : (await import('./prompts.ts')).confirm(io, question),

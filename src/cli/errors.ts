@@ -117,6 +117,15 @@ export const ENDINGS: { readonly [C in ErrorCode]: Words<C> } = {
     sentence: ({ sessionId }) => `Session ${JSON.stringify(sessionId)} already exists.`,
     hint: 'Choose another id.',
   },
+  SESSION_AMBIGUOUS: {
+    exit: EXIT.refused,
+    sentence: ({ sessionId }) => `Several owners have a session ${JSON.stringify(sessionId)}.`,
+    hint: 'Set UNDERTEXT_OWNER to one of them; `undertext sessions` lists the owners.',
+  },
+  OWNER_REQUIRED: {
+    exit: EXIT.wrongUse,
+    sentence: () => 'Set UNDERTEXT_OWNER to the owner of the sessions.',
+  },
   MESSAGE_NOT_FOUND: { exit: EXIT.notFound },
   TOOL_CALL_NOT_FOUND: {
     exit: EXIT.notFound,

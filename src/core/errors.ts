@@ -3,6 +3,8 @@ export interface Failures {
   INVALID_INPUT: { problems: string }
   SESSION_NOT_FOUND: { sessionId: string }
   SESSION_EXISTS: { sessionId: string }
+  SESSION_AMBIGUOUS: { sessionId: string }
+  OWNER_REQUIRED: Record<string, never>
   MESSAGE_NOT_FOUND: { sessionId: string; messageId: string }
   TOOL_CALL_NOT_FOUND: { sessionId: string; callId: string; position?: number }
   COMPACTION_NOT_FOUND: { sessionId: string; compactionId: string }
@@ -167,6 +169,10 @@ const SENTENCES: { readonly [C in ErrorCode]: (facts: Failures[C]) => string } =
     `There is no session ${JSON.stringify(sessionId)}. append or sessions.create creates it.`,
   SESSION_EXISTS: ({ sessionId }) =>
     `Session ${JSON.stringify(sessionId)} already exists. Use sessions.update to change it.`,
+  SESSION_AMBIGUOUS: ({ sessionId }) =>
+    `Several owners have a session ${JSON.stringify(sessionId)}. Use the store of one of them: store.forOwner(owner).`,
+  OWNER_REQUIRED: () =>
+    'This store was opened with strict: true, so it is used for one owner at a time: store.forOwner(owner).',
   MESSAGE_NOT_FOUND: ({ sessionId, messageId }) =>
     `Session ${JSON.stringify(sessionId)} has no message ${JSON.stringify(messageId)}.`,
   TOOL_CALL_NOT_FOUND: ({ sessionId, callId, position }) =>

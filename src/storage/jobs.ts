@@ -1,4 +1,5 @@
 import type { JsonObject } from '../core/messages/json.ts'
+import type { SessionName } from './owners.ts'
 import type {
   AuditRecord,
   CompactionRecord,
@@ -92,7 +93,7 @@ export interface Jobs {
   /** Returns the jobs of a session, newest first. Throws `SESSION_NOT_FOUND`. */
   list(id: string, limit: number): Awaitable<Job[]>
   /** Returns the ids of sessions with an open job, oldest job first. */
-  waiting(limit: number): Awaitable<string[]>
+  waiting(limit: number): Awaitable<SessionName[]>
 }
 
 /** Consecutive failures of automatic runs of a session, for one view and one model. */
@@ -181,7 +182,11 @@ export type CircuitRecord = Omit<Circuit, 'openUntil'> & {
 
 /** A page of sessions, in the order of their insertion. */
 export type SessionPage = {
-  readonly sessions: readonly { readonly id: string; readonly messages: number }[]
+  readonly sessions: readonly {
+    readonly id: string
+    readonly owner: string | null
+    readonly messages: number
+  }[]
   /** The place to continue from; `undefined` after the last session. */
   readonly next: readonly number[] | undefined
 }

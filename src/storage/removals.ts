@@ -63,7 +63,7 @@ export interface Removals {
   purgeText(id: string, removal: TextRemoval): Awaitable<RemovedText>
   /** Removes a text from the notes of an owner. */
   purgeNotes(owner: string, removal: TextRemoval): Awaitable<RemovedText>
-  /** Returns the owners that have notes of their own. */
+  /** Returns the owners that have notes of their own, as far as the storage sees them. */
   noteOwners(): Awaitable<string[]>
   /** Clears the files; returns whether nothing is left of what was removed. */
   clearFiles(): Awaitable<boolean>

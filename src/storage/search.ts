@@ -1,12 +1,12 @@
 import type { Role, RowKind } from '../core/messages/message.ts'
 import type { SearchQuery } from '../core/search/query.ts'
 import type { Awaitable } from './jobs.ts'
+import type { SessionName } from './owners.ts'
 
 /* The part of the storage interface for search. */
 
 /** Restricts which rows may be hits; an `undefined` field doesn't restrict. */
 export type SearchFilter = {
-  readonly owner?: string | undefined
   readonly roles?: readonly Role[] | undefined
   /** Names of tools: only rows that call one of them or hold one of their results. */
   readonly tools?: readonly string[] | undefined
@@ -81,14 +81,14 @@ export interface Searching {
    * Returns the ids of at most `limit` sessions with rows that aren't in the index. With `onlyIfUsed`, returns none if the index was never
    * used.
    */
-  unindexed(limit: number, onlyIfUsed?: boolean): Awaitable<string[]>
+  unindexed(limit: number, onlyIfUsed?: boolean): Awaitable<SessionName[]>
   /** Returns the number of rows that aren't in the index, of one session or of all. */
   countUnindexed(session?: string): Awaitable<number>
   /**
    * Adds rows of sessions to the index, as many as fit into a short transaction. Several processes may do this at once. With `isPatient:
    * false`, doesn't wait for a lock of SQLite, but throws `STORE_BUSY`.
    */
-  index(ids: readonly string[], isPatient?: boolean): Awaitable<Indexed>
+  index(sessions: readonly SessionName[], isPatient?: boolean): Awaitable<Indexed>
   /** Finds rows that are in the index. */
   find(request: SearchRequest): Awaitable<SearchPage>
 }

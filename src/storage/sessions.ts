@@ -150,10 +150,14 @@ export type FinishedImport = {
 export type KnownMessage = { readonly position: number; readonly same: boolean }
 
 /** A session in a list. */
-export type SessionPlace = { readonly id: string; readonly newestAt?: number | undefined }
+export type SessionPlace = {
+  readonly id: string
+  readonly newestAt?: number | undefined
+  /** Present, if only as `undefined`, if the session is one of a list of all owners. */
+  readonly owner?: string | undefined
+}
 
 export type SessionQuery = {
-  readonly owner?: string | undefined
   readonly archived: boolean
   readonly limit: number
   /** The session to continue after, and its place when it was listed; if absent, its current place. */
@@ -293,6 +297,8 @@ export type PurgeRequest = Authorship & {
    * forks isn't purged.
    */
   readonly forks: 'keep' | 'purge' | undefined
+  /** A keyed hash of the owner, which the receipt has in place of the session's id. */
+  readonly mark?: string
 }
 
 /** The result of a purge. */

@@ -10,6 +10,7 @@ import type { Estimate, Readings } from '../core/tokens/calibration.ts'
 import type { Estimator } from '../core/tokens/estimators/estimator-schema.ts'
 import type { Awaitable, Circuits, Histories, Jobs } from './jobs.ts'
 import type { Notes } from './notes.ts'
+import type { Owned } from './owners.ts'
 import type { Past } from './past.ts'
 import type { Removals } from './removals.ts'
 import type {
@@ -57,6 +58,7 @@ import type {
 
 export * from './jobs.ts'
 export * from './notes.ts'
+export type { Erasure, OwnedCounts, Receipt } from './owners.ts'
 export * from './past.ts'
 export * from './removals.ts'
 export * from './requests.ts'
@@ -290,6 +292,8 @@ export type LearnedLimit = NamedLimit & {
 
 /** A storage. Every method reads its arguments before its first `await`, so callers may change them afterwards. */
 export interface Storage {
+  /** Returns the same storage for an owner, who sees no session of others; with `null` for sessions without an owner. */
+  seenBy(seen: string | null): Storage
   /** Creates a session. Throws `SESSION_EXISTS`. */
   createSession(id: string, fields: SessionFields, estimator: string): Awaitable<Session>
   session(id: string): Awaitable<Session | undefined>
@@ -320,13 +324,9 @@ export interface Storage {
   knownMessages(id: string, messages: readonly NewMessage[]): Awaitable<(KnownMessage | undefined)[]>
   /**
    * Updates the fields of a session: `undefined` keeps a value, `null` clears it. `updatedAt` is the time of the last change (default:
-   * now). Throws `SESSION_NOT_FOUND`, also if the session isn't open to `owner`.
+   * now). Throws `SESSION_NOT_FOUND`, and `SESSION_EXISTS` if the new owner has a session with this id.
    */
-  updateSession(
-    id: string,
-    fields: SessionFields & { readonly updatedAt?: number },
-    owner?: string,
-  ): Awaitable<Session>
+  updateSession(id: string, fields: SessionFields & { readonly updatedAt?: number }): Awaitable<Session>
   archiveSession(id: string, archived: boolean): Awaitable<Session>
   /**
    * Copies a session as of a moment: its rows and the compactions that exist then, without contents. Later changes to one session don't
@@ -476,6 +476,7 @@ export interface Storage {
   readonly removals: Removals
   /** Removal by age and size. */
   readonly retention: Retention
+  readonly owned: Owned
 
   /** Export and restore of whole sessions as records. */
   readonly histories: Histories

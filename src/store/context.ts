@@ -23,6 +23,8 @@ export type StoreSettings = {
   /** Settings of all sessions, layer with the highest precedence first. */
   readonly layers?: readonly Layer[]
   readonly resizeImage?: ResizeStoredImage | undefined
+  /** Whether the store is used for one owner at a time. */
+  readonly strict?: boolean
 }
 
 const MAX_MODELS = 10_000
@@ -33,18 +35,35 @@ export class StoreContext<S extends Storage = Storage> {
   readonly storage: S
   readonly estimators: Estimators
   readonly configuration: Configuration
-  readonly events = new Events()
+  readonly events: Events
+  /** The owner whose store this is; absent for a store of all owners. */
+  readonly owner: string | undefined
   /** Images that the application resized; absent without a function for that. */
   readonly images: ResizedImages | undefined
   /** The model of each session's last stats, if it isn't that of the settings. */
   readonly #models = new Map<string, ChosenModel>()
   readonly #assumed = new Set<string>()
 
-  constructor(storage: S, { estimators, layers = [], resizeImage }: StoreSettings) {
+  constructor(storage: S, from: StoreSettings | StoreContext, owner?: string) {
     this.storage = storage
-    this.images = resizeImage && new ResizedImages(resizeImage)
-    this.estimators = estimators
-    this.configuration = new Configuration(layers)
+    this.estimators = from.estimators
+    this.owner = owner
+    if (from instanceof StoreContext) {
+      this.images = from.images
+      this.configuration = from.configuration
+      this.events = new Events(from.events, owner)
+    } else {
+      this.images = from.resizeImage && new ResizedImages(from.resizeImage)
+      this.configuration = new Configuration(from.layers ?? [])
+      this.events = new Events()
+    }
+  }
+
+  /** Returns the storage of a named owner. Throws `INVALID_INPUT` in the store of another owner. */
+  storageOf(owner: string | undefined): Storage {
+    if (owner === undefined || owner === this.owner) return this.storage
+    if (this.owner !== undefined) throw invalid('owner: this is the store of another owner')
+    return this.storage.seenBy(owner)
   }
 
   /**
@@ -141,7 +160,7 @@ export class StoreContext<S extends Storage = Storage> {
     this.#assumed.add(name)
     const { tokens } = contextWindow
     const message = `The context window of ${name} is unknown, so ${tokens} tokens are assumed: pass contextWindows to openStore.`
-    if (this.events.has('windowAssumed'))
+    if (this.events.hasListener('windowAssumed'))
       this.events.emit('windowAssumed', { sessionId, provider, model, tokens, message })
     else process.emitWarning(message, { type: 'UndertextWarning', code: 'UNDERTEXT_WINDOW' })
   }
@@ -173,10 +192,14 @@ export class StoreContext<S extends Storage = Storage> {
   }
 
   async requireSession(id: string): Promise<Session> {
-    const session = await this.storage.session(id)
-    if (session === undefined) throw new UndertextError('SESSION_NOT_FOUND', { sessionId: id })
-    return session
+    return found(await this.storage.session(id), id)
   }
+}
+
+/** Returns a session that was read. Throws `SESSION_NOT_FOUND`. */
+export function found(session: Session | undefined, sessionId: string): Session {
+  if (session === undefined) throw new UndertextError('SESSION_NOT_FOUND', { sessionId })
+  return session
 }
 
 /** Calls `next` at once if the value is available, else when its promise resolves: a storage may be synchronous. */

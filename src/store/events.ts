@@ -250,12 +250,16 @@ export const STORE_EVENTS = [
 /** The name of an event of a store. */
 export type StoreEventName = (typeof STORE_EVENTS)[number]
 
-/** A listener. It may be asynchronous; the store doesn't wait for it. */
-export type StoreListener<E extends StoreEventName> = (event: StoreEvents[E]) => unknown
+/** A listener. It may be asynchronous; the store doesn't wait for it. `owner` is that of the store of an owner that emitted the event. */
+export type StoreListener<E extends StoreEventName> = (
+  event: StoreEvents[E] & { readonly owner?: string },
+) => unknown
 
 /** The plan of a run before its commit. */
 export type BeforeCompaction = MediaChange & {
   readonly sessionId: string
+  /** The owner whose store makes the run; absent in a store of all owners. */
+  readonly owner?: string
   readonly runId: string
   readonly trigger: string
   readonly tokensBefore: number
@@ -274,11 +278,18 @@ export type CompactionHook = (about: BeforeCompaction) => unknown
 
 type Registration = { readonly listener: (event: never) => unknown; readonly once: boolean; active: boolean }
 
-/** The listeners and the hooks of one store. */
+/** The listeners and the hooks of one store. Events of the store of an owner are also those of the store that it is part of. */
 export class Events {
+  readonly #whole: Events | undefined
+  readonly #owner: string | undefined
   readonly #listeners = new Map<StoreEventName, Registration[]>()
   readonly #hooks: CompactionHook[] = []
   readonly #warned = new Set<string>()
+
+  constructor(whole?: Events, owner?: string) {
+    this.#whole = whole
+    this.#owner = owner
+  }
 
   /** Adds a listener; returns a function that removes this registration. Throws `INVALID_INPUT`. */
   add<E extends StoreEventName>(
@@ -312,7 +323,7 @@ export class Events {
   }
 
   hasListener(name: StoreEventName): boolean {
-    return this.#listeners.has(name)
+    return this.#listeners.has(name) || this.#whole?.hasListener(name) === true
   }
 
   /**
@@ -320,6 +331,8 @@ export class Events {
    * a process warning with the event and the error's name, but not its text.
    */
   emit<E extends StoreEventName>(name: E, event: StoreEvents[E]): void {
+    const whole = this.#whole
+    if (whole?.hasListener(name) === true) whole.emit(name, { ...event, owner: this.#owner! })
     const listeners = this.#listeners.get(name)
     if (listeners === undefined) return
     Object.freeze(event)
@@ -328,10 +341,6 @@ export class Events {
       if (registration.once) this.#remove(name, (one) => one === registration)
       this.#call(name, () => registration.listener(event as never))
     }
-  }
-
-  has(name: StoreEventName): boolean {
-    return this.#listeners.has(name)
   }
 
   /** Calls the hooks in order. Returns whether all of them allow the run. */
@@ -344,11 +353,11 @@ export class Events {
         return false
       }
     }
-    return true
+    return this.#whole === undefined || this.#whole.allows({ ...about, owner: this.#owner! })
   }
 
   get hasHooks(): boolean {
-    return this.#hooks.length > 0
+    return this.#hooks.length > 0 || this.#whole?.hasHooks === true
   }
 
   #call(name: string, listener: () => unknown): void {
@@ -362,7 +371,7 @@ export class Events {
   }
 
   #report(name: string, error: unknown): void {
-    if (name !== 'listenerError' && this.#listeners.has('listenerError')) {
+    if (name !== 'listenerError' && this.hasListener('listenerError')) {
       this.emit('listenerError', { event: name, error })
       return
     }

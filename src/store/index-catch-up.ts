@@ -1,5 +1,6 @@
 import { setTimeout as pause, setImmediate as turn } from 'node:timers/promises'
 import { isUndertextError } from '../core/errors.ts'
+import type { SessionName } from '../storage/owners.ts'
 import type { Storage } from '../storage/storage.ts'
 import type { Events } from './events.ts'
 
@@ -28,7 +29,7 @@ export class SearchIndex {
 
   /** Adds missing rows of one session or of all to the index; returns `false` if some are missing that can't be written. */
   async catchUp(session: string | undefined): Promise<boolean> {
-    if (session !== undefined) return this.#index([session], await this.#reporter(session))
+    if (session !== undefined) return this.#index([{ id: session }], await this.#reporter(session))
     this.#catchingUp ??= this.#indexAll().finally(() => {
       this.#catchingUp = undefined
     })
@@ -45,7 +46,7 @@ export class SearchIndex {
     }
   }
 
-  async #index(ids: readonly string[], report: Report): Promise<boolean> {
+  async #index(ids: readonly SessionName[], report: Report): Promise<boolean> {
     try {
       await this.#addAll(ids, false, report)
       return true
@@ -71,7 +72,7 @@ export class SearchIndex {
     }
   }
 
-  async #addAll(ids: readonly string[], inBackground: boolean, report: Report): Promise<void> {
+  async #addAll(ids: readonly SessionName[], inBackground: boolean, report: Report): Promise<void> {
     for (let at = 0; at < ids.length; ) {
       const { sessions, rows } = await this.#storage.searching.index(ids.slice(at), !inBackground)
       at += sessions

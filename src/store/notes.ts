@@ -16,7 +16,6 @@ import { readQuery } from '../core/search/query.ts'
 import { type Candidate, rank } from '../core/search/rank.ts'
 import { wordsOf } from '../core/search/words.ts'
 import { tokensOfText } from '../core/tokens/measure.ts'
-import { isOpenTo } from '../storage/owners.ts'
 import {
   type Note,
   type NoteQuery,
@@ -123,11 +122,7 @@ export const notesSchema = z.strictObject({
 export type ListedNote = Note & { readonly score?: number }
 
 /** See `Notes.add`. */
-export async function addNote(
-  { storage }: StoreContext,
-  text: string,
-  options: AddNoteOptions,
-): Promise<Note> {
+export async function addNote(context: StoreContext, text: string, options: AddNoteOptions): Promise<Note> {
   const checked = check(addNoteSchema, options, 'notes.add')
   const { session, owner, key, metadata, source, actor, reason } = checked
   const note = {
@@ -137,7 +132,7 @@ export async function addNote(
     metadata: taken(metadata),
     source: sourceOf(source, session),
   }
-  return storage.notes.remember(scopeOf(session, owner), note, { actor, reason })
+  return context.storageOf(owner).notes.remember(scopeOf(session, owner), note, { actor, reason })
 }
 
 function sourceOf(source: string | NoteSource | undefined, session: string | undefined) {
@@ -160,10 +155,12 @@ const MAX_NOTES = 10_000
 
 /** Newest first. */
 async function readNotes(
-  { storage, configuration }: StoreContext,
+  context: StoreContext,
   scope: NoteScope,
   { all, key }: Omit<NoteQuery, 'limit'>,
 ): Promise<Note[]> {
+  const { configuration } = context
+  const storage = context.storageOf('owner' in scope ? scope.owner : undefined)
   const config = 'session' in scope ? (await storage.session(scope.session))?.config : undefined
   const { maxNotes } = configuration.ofSession(config).settings
   return storage.notes.list(scope, { limit: all ? MAX_NOTES : maxNotes, all, key })
@@ -209,8 +206,8 @@ export async function notesForRequest(
   if (notes === undefined) return undefined
   const { storage, estimators } = context
   const session = await storage.session(sessionId)
-  if (session !== undefined && !isOpenTo(session, notes.owner))
-    throw new UndertextError('SESSION_NOT_FOUND', { sessionId })
+  const isOthers = notes.owner !== undefined && session?.owner !== undefined && session.owner !== notes.owner
+  if (isOthers) throw new UndertextError('SESSION_NOT_FOUND', { sessionId })
   const query = { all: false, key: undefined }
   const own = session === undefined ? [] : await readNotes(context, { session: sessionId }, query)
   const isRead = notes.owner === undefined || session?.owner === notes.owner

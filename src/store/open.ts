@@ -60,6 +60,16 @@ const openSchema = z.strictObject({
   /** The PostgreSQL schema of the tables, used only by this package. Default: `?schema=` of the URL, else `undertext`. */
   schema: z.string().optional(),
   /**
+   * Whether the store is used for one owner at a time: then its methods throw `OWNER_REQUIRED`, and only those of `store.forOwner(owner)`
+   * work. Default `false`.
+   */
+  strict: z.boolean().default(false),
+  /**
+   * Whether each transaction of `store.forOwner(owner)` in PostgreSQL sets `undertext.owner`, which the policies of row-level security read
+   * (docs/owners.md). Default `false`.
+   */
+  rowSecurity: z.boolean().optional(),
+  /**
    * Whether prepared statements are used in PostgreSQL. Set to `false` for a pooler in transaction mode. Default: `prepare=` of the URL,
    * else `true`.
    */
@@ -147,10 +157,7 @@ export async function openStore(
 ): Promise<Store> {
   const checked = check(openSchema, options, 'openStore')
   const layers = await layersOf(checked)
-  const store = await open(location, checked, layers)
-  const windows = layers[0]?.values.contextWindows
-  if (windows !== undefined && !checked.readonly) await keepWindows(contextOf(store).storage, windows)
-  return store
+  return open(location, checked, layers)
 }
 
 /** Opens a store like `openStore`, for the command line: it reads the windows that applications stored, and adds none. */
@@ -170,7 +177,13 @@ const WINDOWS = 'windows'
  * Stores the windows that an application passes, so that the command line, which doesn't run in the application, counts with them. The
  * store works without them: a role may lack the permission, and another program may hold the lock.
  */
-async function keepWindows(storage: Storage, given: ContextWindows): Promise<void> {
+async function keepWindows(
+  storage: Pick<Storage, 'histories'>,
+  { readonly }: CheckedOptions,
+  [first]: readonly Layer[],
+): Promise<void> {
+  const given = first?.values.contextWindows
+  if (given === undefined || readonly) return
   try {
     const kept = await keptWindows(storage)
     const all = JSON.stringify(kept === undefined ? given : mergeWindows(given, kept))
@@ -180,7 +193,7 @@ async function keepWindows(storage: Storage, given: ContextWindows): Promise<voi
   }
 }
 
-async function keptWindows(storage: Storage): Promise<ContextWindows | undefined> {
+async function keptWindows(storage: Pick<Storage, 'histories'>): Promise<ContextWindows | undefined> {
   const kept = parsedJson((await storage.histories.mark(WINDOWS)) ?? '')
   return kept === undefined || windowsProblem(kept) !== undefined ? undefined : (kept as ContextWindows)
 }
@@ -190,21 +203,26 @@ async function open(
   checked: CheckedOptions,
   layers: readonly Layer[],
 ): Promise<Store> {
-  const { resizeImage } = checked
+  const { resizeImage, strict } = checked
+  const settings = { layers, resizeImage, strict }
   const estimators = await estimatorsOf(checked, resolveLayers(layers).settings.estimator)
   if (isPostgresSource(location) || (typeof location === 'string' && isPostgresUrl(location))) {
     if (checked.durability === 'normal')
       throw invalid('openStore: on PostgreSQL, durability is a setting of the server (synchronous_commit)')
     const inUrl = storeIn(typeof location === 'string' ? location : '')
-    const { schema = inUrl.schema, prepare = inUrl.prepare } = checked
-    const storage = await openPostgres(location, { ...checked, schema, prepare }, estimators)
-    return new Store(storage, { estimators, layers, resizeImage })
+    const { schema = inUrl.schema, prepare = inUrl.prepare, rowSecurity = false } = checked
+    const given = { ...checked, schema, prepare, rowSecurity }
+    const storage = await openPostgres(location, given, estimators)
+    await keepWindows(storage, checked, layers)
+    return new Store(storage, { estimators, ...settings })
   }
-  if (checked.schema !== undefined || checked.prepare !== undefined)
-    throw invalid('openStore: schema and prepare are only for PostgreSQL')
+  if (checked.schema !== undefined || checked.prepare !== undefined || checked.rowSecurity !== undefined)
+    throw invalid('openStore: schema, prepare and rowSecurity are only for PostgreSQL')
   const connection =
     typeof location === 'string' ? await openFile(location, checked) : takeConnection(location, checked)
-  return new SqliteStore(sqliteStorage(connection, estimators), { estimators, layers, resizeImage })
+  const storage = sqliteStorage(connection, estimators)
+  await keepWindows(storage, checked, layers)
+  return new SqliteStore(storage, { estimators, ...settings })
 }
 
 /**

@@ -4,10 +4,18 @@ import { z } from 'zod'
 import { invalid } from '../core/errors.ts'
 import { check, nameSchema, newOwnerOption } from '../core/messages/check.ts'
 import { TextRemover } from '../core/messages/text-removal.ts'
-import type { KeptNames, RemovedText, TextCounts, TextRemoval } from '../storage/storage.ts'
+import type {
+  KeptNames,
+  ListedSession,
+  RemovedText,
+  Session,
+  Storage,
+  TextCounts,
+  TextRemoval,
+} from '../storage/storage.ts'
 import { unlessUnknown } from './arguments.ts'
 import { authorshipSchema } from './config/store-options.ts'
-import type { StoreContext } from './context.ts'
+import { found, type StoreContext } from './context.ts'
 
 /** Where a text is removed: a session and its forks, all that belongs to an owner, or the whole store. */
 export type TextScope = { readonly session: string } | { readonly owner: string } | 'all'
@@ -87,22 +95,24 @@ export async function purgeText(
         throw invalid(`privacy.purgeText: ${name} must not contain the text that is removed`)
   })
   const removal: TextRemoval = { actor, reason, remover, within, dryRun, seen: new Set() }
-  const { removals } = context.storage
+  const storage = where === 'all' || 'session' in where ? context.storage : context.storageOf(where.owner)
+  const { removals } = storage
   const sessions: PurgedSession[] = []
   let forks = 0
-  const purge = async ({ id, isFork }: Target): Promise<void> => {
-    const removed = await removals.purgeText(id, removal)
+  const purge = async ({ id, owner, forkedFrom }: Session): Promise<void> => {
+    // Several owners may have a session with this id.
+    const removed = await storage.seenBy(owner ?? null).removals.purgeText(id, removal)
     // Other work of the process gets its turn between two sessions.
     await turn()
     if (removed.counts.matches === 0 && removed.kept.length === 0) return
     const { counts, kept, sharedWith } = removed
     sessions.push({ sessionId: id, ...counts, kept, sharedWith })
-    if (isFork) forks++
+    if (forkedFrom !== undefined) forks++
   }
   if (where !== 'all' && 'session' in where)
     for (const target of await familyOf(context, where.session)) await purge(target)
-  else for await (const target of sessionsIn(context, where)) await unlessUnknown(purge(target))
-  const owners = await ownersIn(context, where)
+  else for await (const target of sessionsIn(storage)) await unlessUnknown(purge(target))
+  const owners = await ownersIn(storage, where)
   const ofNotes: RemovedText[] = []
   for (const owner of owners) ofNotes.push(await removals.purgeNotes(owner, removal))
   const all = [...sessions, ...ofNotes.map(({ counts }) => counts)]
@@ -112,35 +122,33 @@ export async function purgeText(
   return { ...counts, dryRun, sessions, forks, kept, ...(!isCleared && { filesCleared: false }) }
 }
 
-type Target = { readonly id: string; readonly isFork: boolean }
-
-/** Returns a session and all forks of it, each after its origin. */
-async function familyOf({ storage }: StoreContext, id: string): Promise<Target[]> {
-  const found: Target[] = [{ id, isFork: false }]
-  for (const one of found)
-    for (const fork of await storage.forks(one.id)) found.push({ id: fork.id, isFork: true })
-  return found
+/** Returns a session and the forks of it that the store sees, each after its origin. Throws `SESSION_NOT_FOUND`, `SESSION_AMBIGUOUS`. */
+async function familyOf({ storage }: StoreContext, id: string): Promise<Session[]> {
+  const family = [found(await storage.session(id), id)]
+  for (const { id, owner } of family)
+    for (const fork of await storage.seenBy(owner ?? null).forks(id)) family.push(fork)
+  return family
 }
 
 const PAGE = 1_000
 
-async function* sessionsIn(
-  { storage }: StoreContext,
-  where: { readonly owner: string } | 'all',
-): AsyncGenerator<Target> {
+async function* sessionsIn(storage: Storage): AsyncGenerator<Session> {
   for (const archived of [false, true]) {
-    for (let after: { readonly id: string; readonly newestAt: number } | undefined; ; ) {
-      const owner = where === 'all' ? {} : where
-      const page = await storage.listSessions({ ...owner, archived, limit: PAGE, after, search: undefined })
-      for (const { id, forkedFrom } of page) yield { id, isFork: forkedFrom !== undefined }
+    for (let after: ListedSession | undefined; ; ) {
+      const page = await storage.listSessions({
+        archived,
+        limit: PAGE,
+        ...(after !== undefined && { after }),
+      })
+      yield* page
       if (page.length < PAGE) break
       after = page.at(-1)!
     }
   }
 }
 
-async function ownersIn({ storage }: StoreContext, where: TextScope): Promise<readonly string[]> {
-  if (where === 'all') return storage.removals.noteOwners()
+async function ownersIn({ removals }: Storage, where: TextScope): Promise<readonly string[]> {
+  if (where === 'all') return removals.noteOwners()
   return 'owner' in where ? [where.owner] : []
 }
 

@@ -11,6 +11,7 @@ import { liveRuns } from '../storage/process.ts'
 import {
   type ListedSession,
   RETENTION_PHASES,
+  type Retention,
   type RetentionPlace,
   type RetentionRequest,
   type RetentionStep,
@@ -19,7 +20,7 @@ import {
 } from '../storage/storage.ts'
 import { unlessUnknown } from './arguments.ts'
 import { authorshipSchema, timeSchema } from './config/store-options.ts'
-import type { StoreContext } from './context.ts'
+import { found, type StoreContext } from './context.ts'
 import { abandonedImports, newLease, stagedName } from './history/import/staging.ts'
 
 const applySchema = z
@@ -105,10 +106,11 @@ function emptyReport(): Report {
 /** Where the next call continues: after a session of the list, and within the one after it. */
 const cursorSchema = z.strictObject({
   archived: z.boolean(),
-  after: z.strictObject({ id: nameSchema, newestAt: z.int() }).optional(),
+  after: z.strictObject({ id: nameSchema, newestAt: z.int(), owner: nameSchema.nullable() }).optional(),
   /** With `sessions`, the number of those that are done. */
   done: z.int().nonnegative().optional(),
-  session: nameSchema.optional(),
+  /** The session within which to continue. */
+  incarnation: z.string().max(100).optional(),
   place: z.strictObject({ phase: z.enum(RETENTION_PHASES), after: z.int().nonnegative() }).optional(),
 })
 type Cursor = z.output<typeof cursorSchema>
@@ -129,7 +131,7 @@ export async function applyRetention(
   const from = cursor === undefined ? undefined : decodeCursor(cursorSchema, cursor)
   if (cursor !== undefined && from === undefined)
     throw invalid('privacy.applyRetention: cursor must be one that a result of this method has')
-  if (signal?.aborted) throw new UndertextError('ABORTED', { sessionId: from?.session ?? '' })
+  if (signal?.aborted) throw new UndertextError('ABORTED', { sessionId: from?.after?.id ?? '' })
   const run = new RetentionRun(context, checked)
   if (!dryRun) await run.discardRemains()
   const next = await run.apply(from ?? { archived: false })
@@ -158,7 +160,7 @@ class RetentionRun {
 
   constructor(context: StoreContext, options: CheckedOptions) {
     this.#context = context
-    this.#storage = context.storage
+    this.#storage = context.storageOf(options.owner)
     this.#options = options
     this.#now = options.now ?? Date.now()
     this.#deadline = performance.now() + (options.budgetMs ?? Number.POSITIVE_INFINITY)
@@ -186,13 +188,13 @@ class RetentionRun {
   async #applyToNamed(ids: readonly string[], from: Cursor): Promise<Cursor | undefined> {
     for (const [done, id] of ids.entries()) {
       if (done < (from.done ?? 0)) continue
-      const session = await this.#context.requireSession(id)
+      const session = found(await this.#storage.session(id), id)
       const place = await this.#applyTo(
         session,
         session.updatedAt,
-        from.session === id ? from.place : undefined,
+        done === from.done ? from.place : undefined,
       )
-      if (place !== 'done') return { archived: false, done, session: id, place }
+      if (typeof place === 'object') return { archived: false, done, place }
       if (this.#isOver && done + 1 < ids.length) return { archived: false, done: done + 1 }
     }
     return undefined
@@ -203,15 +205,13 @@ class RetentionRun {
       let after = archived === from.archived ? from.after : undefined
       for (;;) {
         const page = await this.#page(archived, after)
-        for (const listed of page) {
-          const { id, newestAt } = listed
-          const session = await this.#storage.session(id)
-          // Removed or moved since it was listed.
-          if (session === undefined) continue
-          const place = await this.#applyTo(session, newestAt, from.session === id ? from.place : undefined)
-          if (place !== 'done') return { archived, ...(after && { after }), session: id, place }
+        for (const session of page) {
+          const { id, owner = null, newestAt, incarnation } = session
+          const isNext = from.incarnation === incarnation
+          const place = await this.#applyTo(session, newestAt, isNext ? from.place : undefined)
+          if (typeof place === 'object') return { archived, ...(after && { after }), incarnation, place }
           // The list continues after a session that still exists.
-          if ((await this.#storage.session(id)) !== undefined) after = { id, newestAt }
+          if (place === 'done') after = { id, newestAt, owner }
           if (this.#isOver) return { archived, ...(after && { after }) }
         }
         if (page.length < SESSIONS_AT_ONCE) break
@@ -222,32 +222,34 @@ class RetentionRun {
 
   /** Returns a page of the list. If the session before it was removed meanwhile, it begins again: what is done isn't done twice. */
   async #page(archived: boolean, after: Cursor['after']): Promise<readonly ListedSession[]> {
-    const { owner } = this.#options
-    const query = {
-      archived,
-      limit: SESSIONS_AT_ONCE,
-      search: undefined,
-      ...(owner !== undefined && { owner }),
-    }
-    const page = await unlessUnknown((async () => this.#storage.listSessions({ ...query, after }))())
-    return page ?? this.#storage.listSessions({ ...query, after: undefined })
+    const query = { archived, limit: SESSIONS_AT_ONCE }
+    const place = after && { ...after, owner: after.owner ?? undefined }
+    const page = await unlessUnknown((async () => this.#storage.listSessions({ ...query, after: place }))())
+    return page ?? this.#storage.listSessions(query)
   }
 
   /** Applies the rules to a session; returns the place where to continue if the time is over. */
-  async #applyTo(session: Session, newestAt: number, from = START): Promise<RetentionPlace | 'done'> {
+  async #applyTo(
+    session: Session,
+    newestAt: number,
+    from = START,
+  ): Promise<RetentionPlace | 'done' | 'removed'> {
+    // Several owners may have a session with this id.
+    const { retention } = this.#storage.seenBy(session.owner ?? null)
     const rules = this.#rulesOf(session.config)
     this.report.sessions += 1
     if (isEmptyRetention(rules)) return 'done'
-    if (await this.#removeWhole(session, newestAt, rules)) return 'done'
+    if (await this.#removeWhole(retention, session, newestAt, rules))
+      return this.#options.dryRun ? 'done' : 'removed'
     const seen = new Set<string>()
     for (let place: RetentionPlace | undefined = from; place !== undefined; ) {
       const began = performance.now()
       const request: RetentionRequest = { rulesOf: this.#rulesOf, from: place, now: this.#now, ...this.#how }
       const step: RetentionStep | undefined = await unlessUnknown(
-        (async () => this.#storage.retention.step(session.id, request))(),
+        (async () => retention.step(session.id, request))(),
       )
       // Purged meanwhile.
-      if (step === undefined) return 'done'
+      if (step === undefined) return 'removed'
       if (this.#count(step, seen) && !this.#options.dryRun) await this.#storage.retention.release()
       place = step.next
       // After a step, so that every call gets on, however short its time is.
@@ -266,7 +268,12 @@ class RetentionRun {
   }
 
   /** Removes a session as a whole if a rule says so; returns whether it did, or would. */
-  async #removeWhole(session: Session, newestAt: number, rules: ResolvedRetention): Promise<boolean> {
+  async #removeWhole(
+    retention: Retention,
+    session: Session,
+    newestAt: number,
+    rules: ResolvedRetention,
+  ): Promise<boolean> {
     const facts = { isSubagent: isSubagent(session.metadata), newestAt, archivedAt: session.archivedAt }
     const rule = sessionRemoval(rules, facts, this.#now, false)
     if (rule === undefined) return false
@@ -276,7 +283,7 @@ class RetentionRun {
     try {
       const { incarnation, version } = session
       const request = { rule, pinned, incarnation, version, ...this.#how, staged: { id, ...newLease() } }
-      const verdict = await unlessUnknown((async () => this.#storage.retention.retire(session.id, request))())
+      const verdict = await unlessUnknown((async () => retention.retire(session.id, request))())
       if (verdict === undefined) return true
       if ('stays' in verdict) {
         if (verdict.stays === 'forks') this.report.kept.withForks += 1

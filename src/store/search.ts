@@ -57,15 +57,20 @@ export class Searcher {
     this.index = new SearchIndex(storage, events)
   }
 
-  async search(text: string, options: CheckedSearch): Promise<SearchResult> {
-    const { session, limit, cursor, ...filter } = options
-    const digest = digestOf(text, [session, filter])
+  /** `storage`: that of the owner of the options, if there is one. */
+  async search(
+    text: string,
+    options: CheckedSearch,
+    storage: Storage = this.#storage,
+  ): Promise<SearchResult> {
+    const { session, owner, limit, cursor, ...filter } = options
+    const digest = digestOf(text, [session, owner, filter])
     const query = readQuery(text)
     const after = cursor === undefined ? undefined : placeOf(cursor, digest, query.words.length)
     // Rows stored since the first page aren't part of the list, and a query without words finds nothing.
     const isIndexed = after !== undefined || query.words.length === 0
     const complete = isIndexed || (await this.index.catchUp(session))
-    const { hits, next } = await this.#storage.searching.find({
+    const { hits, next } = await storage.searching.find({
       ...{ query, isQuestion: isQuestion(text, query), session, filter, limit, after },
     })
     return {
@@ -101,8 +106,8 @@ function cursorOf({ block, skip, moment, counts = [] }: SearchPlace, digest: str
 
 /** Returns the cursor of a place in a search. */
 export function searchCursor(text: string, options: CheckedSearch, place: SearchPlace): string {
-  const { session, limit: _, cursor: __, ...filter } = options
-  return cursorOf(place, digestOf(text, [session, filter]))
+  const { session, owner, limit: _, cursor: __, ...filter } = options
+  return cursorOf(place, digestOf(text, [session, owner, filter]))
 }
 
 /** Returns the place of a cursor that a search returned. */

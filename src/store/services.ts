@@ -13,7 +13,7 @@ import type {
 } from '../storage/storage.ts'
 import { type AppendResult, appendMessages, previewingFor } from './append.ts'
 import { isEmptyObject } from './arguments.ts'
-import { Background } from './compaction/background/background.ts'
+import { Background, type BackgroundOf } from './compaction/background/background.ts'
 import { Guard } from './compaction/background/guard.ts'
 import { Compactor } from './compaction/compactor.ts'
 import { type Repair, repairParts } from './compaction/direct-compactions.ts'
@@ -28,7 +28,7 @@ import {
   type CompactOptions,
   type PreviewOptions,
 } from './config/store-options.ts'
-import { StoreContext, type StoreSettings } from './context.ts'
+import type { StoreContext } from './context.ts'
 import { percentOf } from './events.ts'
 import type { ReasoningChange } from './requests/reasoning.ts'
 import { Warnings } from './requests/warnings.ts'
@@ -49,14 +49,16 @@ export class Services<S extends Storage = Storage> {
   /** How appends shorten large tool outputs, by the settings of the store. */
   readonly previewing: Previewing
 
-  constructor(storage: S, settings: StoreSettings) {
-    this.context = new StoreContext(storage, settings)
+  constructor(context: StoreContext<S>, backgroundOf: BackgroundOf) {
+    this.context = context
+    const { storage } = context
     const { configuration, events } = this.context
     const guard = new Guard(storage, configuration, events)
     this.previewing = previewingFor(this.context, undefined)
     this.searcher = new Searcher(storage, events)
     this.compactor = new Compactor(storage, configuration, events, guard)
-    this.background = new Background({ storage, configuration, events, guard, compactor: this.compactor })
+    const { compactor } = this
+    this.background = new Background({ storage, configuration, events, guard, compactor }, backgroundOf)
     this.warnings = new Warnings(events)
   }
 

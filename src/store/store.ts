@@ -1,13 +1,15 @@
 import { z } from 'zod'
 import { invalid } from '../core/errors.ts'
-import { check, nameSchema, readable } from '../core/messages/check.ts'
+import { check, nameSchema, newOwnerOption, readable } from '../core/messages/check.ts'
 import type { NewMessage, StoredMessage, ViewMessage } from '../core/messages/message.ts'
 import { type Moment, type MomentPoint, publicPoint } from '../core/model/moment.ts'
 import { type Rendering, type RenderOptions, renderView } from '../core/rendering/render.ts'
 import type { Awaitable } from '../storage/jobs.ts'
+import { ownedStorageOnly } from '../storage/owners.ts'
 import type { Compaction, Storage, UndoOutcome } from '../storage/storage.ts'
 import type { AppendResult } from './append.ts'
 import { checkId, checkStats } from './arguments.ts'
+import type { Background } from './compaction/background/background.ts'
 import type { CompactionPreview, CompactionResult } from './compaction/result.ts'
 import type { ContextStats } from './compaction/stats.ts'
 import { nonDefaults } from './config/resolve.ts'
@@ -21,7 +23,7 @@ import {
   renderSchema,
   type StatsOptions,
 } from './config/store-options.ts'
-import { type StoreContext, type StoreSettings, when } from './context.ts'
+import { StoreContext, type StoreSettings, when } from './context.ts'
 import type { StoreEventName, StoreListener } from './events.ts'
 import { type PrepareRequestOptions, prepareSchema } from './requests/options.ts'
 import { checkPrompt, prepareRequest } from './requests/prepare.ts'
@@ -62,6 +64,7 @@ export type EffectiveHistoryOptions = z.input<typeof historySchema>
 const compactionsSchema = z.strictObject({ runId: nameSchema.optional() })
 /** Options of `listCompactions`. */
 export type ListCompactionsOptions = z.input<typeof compactionsSchema>
+const newOwnerSchema = newOwnerOption.unwrap()
 /** Milliseconds to wait for background runs. Default 0. */
 const closeSchema = z.strictObject({ timeoutMs: z.int().nonnegative().default(0) })
 /** Options of `close`. */
@@ -89,6 +92,19 @@ export const storageOf = (store: Store): Storage => servicesOf(store).context.st
 /** Returns the context of a store (estimators, settings), for the parts of this package that count tokens for it. */
 export const contextOf = (store: Store): StoreContext => servicesOf(store).context
 
+/** A store of all owners, and the stores of owners that are in use. */
+type Family<S extends Storage> = {
+  readonly storage: S
+  readonly whole: Store<S>
+  readonly owned: Map<string, WeakRef<Store<S>>>
+}
+/** Forgets stores of owners that nobody uses, so that the map doesn't grow with the users of an application. */
+const forgotten = new FinalizationRegistry<{ owned: Map<string, WeakRef<object>>; name: string }>(
+  ({ owned, name }) => {
+    if (owned.get(name)?.deref() === undefined) owned.delete(name)
+  },
+)
+
 /**
  * A store of conversations, returned by `openStore`.
  *
@@ -100,6 +116,7 @@ export const contextOf = (store: Store): StoreContext => servicesOf(store).conte
  */
 export class Store<S extends Storage = Storage> {
   readonly #services: Services<S>
+  readonly #family: Family<S>
   /** Whole sessions: create, find, change, fork, copy and remove them. */
   readonly sessions: Sessions
   /** Single messages and tool calls, pins, and the views of other moments. */
@@ -112,18 +129,23 @@ export class Store<S extends Storage = Storage> {
   readonly notes: Notes
   /** Compactions that run in the background. */
   readonly jobs: Jobs
+  /** What is removed or hidden for people: an owner's data, secrets, old contents. */
+  readonly privacy: Privacy
   /** Limits of models, learned from errors or set by the application. */
   readonly limits: Limits
-  /** Removing what people wrote, or hiding it, for good. */
-  readonly privacy: Privacy
 
   static {
     servicesOf = (store) => store.#services
   }
 
   /** @internal */
-  constructor(storage: S, settings: StoreSettings) {
-    const services = new Services(storage, settings)
+  constructor(storage: S, settings: StoreSettings | { readonly family: Family<S>; readonly owner: string }) {
+    const isOwners = 'family' in settings
+    this.#family = isOwners ? settings.family : { storage, whole: this, owned: new Map() }
+    const context = isOwners
+      ? new StoreContext(storage, settings.family.whole.#services.context, settings.owner)
+      : new StoreContext(settings.strict === true ? ownedStorageOnly(storage) : storage, settings)
+    const services = new Services(context, (owner) => this.#backgroundOf(owner))
     this.#services = services
     this.sessions = new Sessions(services)
     this.messages = new Messages(services)
@@ -133,6 +155,36 @@ export class Store<S extends Storage = Storage> {
     this.jobs = new Jobs(services)
     this.limits = new Limits(services)
     this.privacy = new Privacy(services)
+  }
+
+  /**
+   * Returns the same store for one owner: it sees only the sessions, notes, requests and jobs of this owner, and creates sessions for the
+   * owner. Session ids are unique for an owner; another owner's id is unknown to it. Listeners of this store also receive the events of the
+   * returned one, with `owner`. Closing the returned store ends its background work only. Throws `INVALID_INPUT`.
+   */
+  forOwner(owner: string): this {
+    const name = check(newOwnerSchema, owner, 'forOwner: owner')
+    const { context } = this.#services
+    if (context.owner === name) return this
+    if (context.owner !== undefined) throw invalid('forOwner: this is the store of another owner')
+    const { storage, owned } = this.#family
+    const kept = owned.get(name)?.deref()
+    if (kept !== undefined) return kept as this
+    const Kind = this.constructor as new (...given: ConstructorParameters<typeof Store<S>>) => this
+    const made = new Kind(storage.seenBy(name) as S, { family: this.#family, owner: name })
+    owned.set(name, new WeakRef(made))
+    forgotten.register(made, { owned, name })
+    return made
+  }
+
+  /** Returns the background work of an owner; for `undefined`, that of every owner in use. */
+  #backgroundOf(owner: string | undefined): Background[] {
+    if (this.#services.context.owner !== undefined) return []
+    if (owner !== undefined) return [this.forOwner(owner).#services.background]
+    return [...this.#family.owned.values()].flatMap((one) => {
+      const store = one.deref()
+      return store === undefined ? [] : [store.#services.background]
+    })
   }
 
   /**
@@ -238,7 +290,9 @@ export class Store<S extends Storage = Storage> {
    */
   async search(query: string, options: SearchOptions = {}): Promise<SearchResult> {
     const checked = check(searchSchema, options, 'search')
-    return this.#services.searcher.search(check(searchedTextSchema, query, 'search: query'), checked)
+    const { context, searcher } = this.#services
+    const storage = context.storageOf(checked.owner)
+    return searcher.search(check(searchedTextSchema, query, 'search: query'), checked, storage)
   }
 
   /**
@@ -465,11 +519,15 @@ export class Store<S extends Storage = Storage> {
    */
   async close(options: CloseOptions = {}): Promise<void> {
     const { timeoutMs } = check(closeSchema, options, 'close')
+    const isWhole = this.#services.context.owner === undefined
+    const owned = isWhole ? [...this.#family.owned.values()].flatMap((one) => one.deref() ?? []) : []
+    const others = owned.length > 0 ? Promise.all(owned.map((one) => one.close(options))) : undefined
     const ending = this.#services.background.close(timeoutMs)
     if (ending !== undefined) await ending
     const indexing = this.#services.searcher.index.close()
     if (indexing !== undefined) await indexing
-    await this.#services.context.storage.close()
+    if (others !== undefined) await others
+    if (isWhole) await this.#family.storage.close()
   }
 
   /** Closes the store, for `await using`. */

@@ -4,6 +4,7 @@ export { exportHtml } from './document/html.ts'
 export { exportMarkdown } from './document/markdown.ts'
 export type { DocumentOptions } from './document/options.ts'
 export type { DocumentStore } from './document/session-document.ts'
+export { exportOwner } from './export-owner.ts'
 export {
   type ExportViewOptions,
   exportView,

@@ -106,9 +106,9 @@ export async function moveStorage(from: Storage, to: Storage, hooks: MoveOptions
   await discardAbandoned(to)
   const counts = { copied: 0, replaced: 0, unchanged: 0, refused: 0, gone: 0, messages: 0 }
   const problems: MoveProblem[] = []
-  for await (const { id, messages } of sessionsOf(from)) {
+  for await (const { id, owner, messages } of sessionsOf(from)) {
     throwIfAborted(hooks, id)
-    const outcome = await moved(id)
+    const outcome = await moved(id, from.seenBy(owner), to.seenBy(owner))
     counts[outcome] += 1
     if (outcome === 'copied' || outcome === 'replaced') counts.messages += messages
     hooks.onSession?.({ sessionId: id, outcome, messages })
@@ -120,11 +120,11 @@ export async function moveStorage(from: Storage, to: Storage, hooks: MoveOptions
   const { gone: _, ...rest } = counts
   return { ...rest, problems, calibrations, limits, receipts, notes }
 
-  async function moved(id: string): Promise<MovedSession['outcome']> {
+  async function moved(id: string, ours: Storage, theirs: Storage): Promise<MovedSession['outcome']> {
     try {
-      return await moveSession(from, to, id, hooks)
+      return await moveSession(ours, theirs, id, hooks)
     } catch (error) {
-      if (isUndertextError(error, 'SESSION_NOT_FOUND') && (await from.session(id)) === undefined)
+      if (isUndertextError(error, 'SESSION_NOT_FOUND') && (await ours.session(id)) === undefined)
         return 'gone'
       const problem = problemOf(error)
       if (problem === undefined) throw error

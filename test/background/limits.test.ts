@@ -321,7 +321,7 @@ describe('settling', () => {
     const events = new Events()
     const guard = new Guard(storage, configuration, events)
     const compactor = new Compactor(storage, configuration, events, guard)
-    const background = new Background({ storage, configuration, events, guard, compactor })
+    const background = new Background({ storage, configuration, events, guard, compactor }, () => [])
     const settle = (ms: number, signal?: AbortSignal): Promise<CompactionResult | null> =>
       background.settle(S, ms, signal)
     expect(await settle(10_000)).toBeNull()

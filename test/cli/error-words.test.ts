@@ -16,6 +16,8 @@ const SAMPLES: { readonly [C in ErrorCode]: readonly Failures[C][] } = {
   INVALID_INPUT: [{ problems: 'sessions.fork: title: must not be empty' }],
   SESSION_NOT_FOUND: [{ sessionId: 's' }, { sessionId: '@' }],
   SESSION_EXISTS: [{ sessionId: 's' }],
+  SESSION_AMBIGUOUS: [{ sessionId: 's' }],
+  OWNER_REQUIRED: [{}],
   MESSAGE_NOT_FOUND: [{ sessionId: 's', messageId: 'm' }],
   TOOL_CALL_NOT_FOUND: [
     { sessionId: 's', callId: 'c' },

@@ -120,7 +120,8 @@ const CASES: Readonly<Record<string, (store: SmallStore) => Promise<readonly str
   purge: async () => ['older', '--yes'],
   'purge-text': async ({ folder }) => {
     const path = join(folder, 'text.txt')
-    writeFileSync(path, 'plug')
+    // A text, and the name of a tool.
+    writeFileSync(path, 'read')
     return ['--all', '--yes', '--file', path]
   },
   retention: async ({ folder }) => {

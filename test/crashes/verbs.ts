@@ -595,7 +595,7 @@ export const VERBS: readonly WritingVerb[] = [
   },
   {
     name: 'remove a text',
-    arrange: forked,
+    arrange: wholeRun,
     act: (store) => store.privacy.purgeText({ session: S }, CANARY),
   },
   { name: 'reestimate', arrange: wholeRun, act: (store) => store.sessions.reestimate(S) },

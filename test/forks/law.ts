@@ -3,6 +3,7 @@ import { expect, vi } from 'vitest'
 import { listIn } from '../../src/core/messages/json.ts'
 import { estimatorNamed } from '../../src/core/tokens/index.ts'
 import { isUndertextError, type Moment, type OpenOptions, openStore } from '../../src/index.ts'
+import type { StoreSettings } from '../../src/store/context.ts'
 import { Store } from '../../src/store/store.ts'
 import { outcomeOf, PREVIEWING, SESSION, type Step, sequence } from '../random/differential.ts'
 import { checkRequests, checkSearch, type Sent, send } from '../random/reading.ts'
@@ -251,11 +252,7 @@ function withNames(value: unknown, incarnation: string, names: ReadonlyMap<strin
 }
 
 /** A store over the same storage, whose verbs about the session of the sequences are about another. */
-function calling(
-  store: Store,
-  id: string,
-  layers: NonNullable<ConstructorParameters<typeof Store>[1]['layers']>,
-): Store {
+function calling(store: Store, id: string, layers: NonNullable<StoreSettings['layers']>): Store {
   const estimator = estimatorNamed('neurolink')!
   const estimators = { standard: estimator, byName: new Map([[estimator.name, estimator]]) }
   return new Store(renaming(storageOf(store), id), { estimators, layers })

@@ -304,6 +304,8 @@ export const CALLS: Readonly<Record<string, (fixture: Fixture) => readonly unkno
   'sessions.import': () => [IMPORTED, { id: 'imported', source: 'elsewhere', owner: 'o' }],
   'sessions.export': ({ s }) => [s],
   'sessions.import (of records)': ({ records }) => [records, { id: 'restored', owner: 'o' }],
+  forOwner: () => ['o'],
+  'privacy.eraseOwner': () => ['o', { dryRun: false, actor: 'fuzz' }],
   on: () => ['compaction', () => undefined],
   once: () => ['compaction', () => undefined],
   off: () => ['compaction', () => undefined],

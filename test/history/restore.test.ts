@@ -401,11 +401,19 @@ describe('the owner of a restored session', () => {
     expect((await other.sessions.get('s')).owner).toBe('given')
     expect(await other.sessions.list({ owner: 'o' })).toEqual([])
     expect(await other.sessions.import(records, { owner: 'given' })).toMatchObject({ existing: true })
-    for (const options of [{}, { owner: 'o' }, { owner: 'third' }])
-      await expect(other.sessions.import(records, options)).rejects.toMatchObject({ code: 'SESSION_EXISTS' })
-    expect((await other.sessions.get('s')).owner).toBe('given')
+    // Ids are unique for an owner: the same history is another session of another owner.
+    for (const options of [{}, { owner: 'third' }])
+      expect(await other.sessions.import(records, options)).toMatchObject({ existing: false })
+    const owners = (await other.sessions.list()).map(({ id, owner }) => [id, owner])
+    expect(owners.sort()).toEqual([
+      ['s', 'given'],
+      ['s', 'o'],
+      ['s', 'third'],
+    ])
     await other.sessions.import(records, { id: 't' })
     expect((await other.sessions.get('t')).owner).toBe('o')
+    await other.forOwner('fourth').sessions.import(records, { id: 't' })
+    expect((await other.forOwner('fourth').sessions.get('t')).owner).toBe('fourth')
   })
 })
 

@@ -50,32 +50,22 @@ async function isClean(store: Store, id = 's'): Promise<void> {
 const overEach = describe.each(Object.entries(OVER))
 
 overEach('the owner of an import over %s', (_, open) => {
-  it('adds nothing to the session of another owner', async () => {
+  it('adds nothing to the session of another owner, nor to one without an owner: the owner gets another', async () => {
     const store = await open()
-    await store.sessions.import(talk(1, 3), { id: 's', ...SOURCE, owner: 'ann' })
+    await store.sessions.import(talk(1, 3), { id: 'of ann', ...SOURCE, owner: 'ann' })
+    await store.sessions.import(talk(1, 3), { id: 'of nobody', ...SOURCE })
+    const before = await store.sessions.list()
     const bob = { ...SOURCE, owner: 'bob' }
-    for (const options of [bob, { ...bob, dryRun: true }])
-      for (const events of [talk(1, 3), talk(1, 5)])
-        await expect(store.sessions.import(events, { id: 's', ...options })).rejects.toMatchObject({
-          code: 'SESSION_EXISTS',
-        })
-    expect(await view(store)).toEqual(['m1', 'm2', 'm3'])
-    expect(await store.sessions.get('s')).toMatchObject({ owner: 'ann' })
-    expect(await store.sessions.import(talk(1, 5), { id: 's', ...SOURCE })).toMatchObject({
+    for (const id of ['of ann', 'of nobody'])
+      expect(await store.sessions.import(talk(1, 5), { id, ...bob, dryRun: true })).toMatchObject({
+        ...{ status: 'created', messages: 5 },
+      })
+    expect(await store.sessions.list()).toEqual(before)
+    expect(await store.sessions.import(talk(1, 5), { id: 'of ann', ...SOURCE })).toMatchObject({
       status: 'extended',
     })
-  })
-
-  it('gives a session without an owner the one that comes with all of it', async () => {
-    const store = await open()
-    await store.sessions.import(talk(1, 3), { id: 's', ...SOURCE })
-    await store.sessions.import(talk(1, 2), { id: 's', ...SOURCE, owner: 'bob' })
-    expect((await store.sessions.get('s')).owner).toBeUndefined()
-    await store.sessions.import(talk(1, 3), { id: 's', ...SOURCE, owner: 'ann', dryRun: true })
-    expect((await store.sessions.get('s')).owner).toBeUndefined()
-    const again = await store.sessions.import(talk(1, 3), { id: 's', ...SOURCE, owner: 'ann' })
-    expect(again).toMatchObject({ status: 'unchanged', messages: 0 })
-    expect((await store.sessions.get('s')).owner).toBe('ann')
+    expect(await store.sessions.get('of ann')).toMatchObject({ owner: 'ann', messageCount: 5 })
+    expect((await store.sessions.get('of nobody')).owner).toBeUndefined()
   })
 })
 

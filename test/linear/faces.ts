@@ -495,6 +495,11 @@ const STORE_FACES: Face[] = [
     await store.messages.moment('s', { afterMessage: 1 })
     await store.messages.diff('s', { beforeMessage: 1 })
   }),
+  ...overStore('purgeText', ['store.privacy.purgeText'], async (store) => {
+    await store.privacy.purgeText({ session: 's' }, 'no "such\\ text', { dryRun: true })
+    await store.privacy.purgeText({ session: 's' }, /no such \w+ text/, { dryRun: true })
+    await store.privacy.purgeText({ session: 's' }, 'aaaa')
+  }),
   ...overStore('previewCompaction', ['store.previewCompaction'], (store) => store.previewCompaction('s')),
   ...overStore('prepareRequest', ['store.prepareRequest'], (store, messages) =>
     store.prepareRequest('s', { provider: 'openai', model: 'gpt-4o', prompt: messages } as never),

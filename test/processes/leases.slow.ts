@@ -4,6 +4,7 @@ import { createInterface } from 'node:readline'
 import BetterSqlite3 from 'better-sqlite3'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import { openStore, type Summarizer } from '../../src/index.ts'
+import type { StoreSettings } from '../../src/store/context.ts'
 import { Store } from '../../src/store/store.ts'
 import { storageOf } from '../support/apply-stage.ts'
 import { type Bundled, bundle } from '../support/bundled.ts'
@@ -147,7 +148,7 @@ describe('a lease in a storage that returns 20 ms late', () => {
     const second = await open()
     const asLate = (store: Store): Store => {
       const { estimators } = store as unknown as {
-        estimators: ConstructorParameters<typeof Store>[1]['estimators']
+        estimators: StoreSettings['estimators']
       }
       return new Store(late(storageOf(store), { before: () => 0, after: () => 20 }), { estimators })
     }

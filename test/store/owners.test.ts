@@ -30,17 +30,11 @@ type Calls = { readonly [name: string]: Call }
 
 const user = (text: string) => ({ id: 'u9', role: 'user' as const, parts: [{ type: 'text' as const, text }] })
 
-/** Calls that may create the session: for an unknown one they succeed, and for that of another owner they throw this code. */
-const CREATING: { readonly [name: string]: 'SESSION_NOT_FOUND' | 'SESSION_EXISTS' } = {
-  createSession: 'SESSION_EXISTS',
-  'chats.resume': 'SESSION_NOT_FOUND',
-  'chats.save': 'SESSION_NOT_FOUND',
-  'UndertextSession.addItems': 'SESSION_NOT_FOUND',
-  'UndertextChatMessageHistory.addMessages': 'SESSION_NOT_FOUND',
-  importSession: 'SESSION_EXISTS',
-  prepareRequest: 'SESSION_NOT_FOUND',
-  withOverflowRecovery: 'SESSION_NOT_FOUND',
-}
+/** Calls that create the session, an id of which another owner has another session. */
+const CREATING: ReadonlySet<string> = new Set([
+  ...['createSession', 'chats.resume', 'chats.save', 'UndertextSession.addItems', 'importSession'],
+  ...['UndertextChatMessageHistory.addMessages', 'importFile'],
+])
 
 /** The schema of each option `owner`, and the calls that take it. */
 const SITES: { readonly [site: string]: Calls } = {
@@ -98,8 +92,7 @@ const SITES: { readonly [site: string]: Calls } = {
       const file = newFile('.json')
       writeFileSync(file, JSON.stringify([{ role: 'user', content: 'Hello' }]))
       const { conversations } = await importFile(store, file, { ...mine, session: id })
-      // A file reports what was refused. An unknown session would be created.
-      expect(conversations).toMatchObject([{ status: id === THEIRS ? 'refused' : 'imported' }])
+      expect(conversations).toMatchObject([{ status: 'imported' }])
     },
     restoreFrom: async (store, mine) => {
       for await (const one of restoreFrom(store, linesOf(await records(store)), mine))
@@ -202,8 +195,13 @@ test.each(ALL)('%s treats a session of another owner as an unknown one', async (
   const theirs = await outcome(call(store, { owner: 'ann' }, THEIRS))
   expect(await shownOf(store)).toEqual(before)
   expect(JSON.stringify(theirs)).not.toContain('4711')
-  if (name in CREATING) {
-    expect(theirs).toMatchObject({ code: CREATING[name] })
+  if (name === 'prepareRequest' || name === 'withOverflowRecovery') {
+    // The owner of the notes doesn't choose the session, but it must be theirs.
+    expect(theirs).toMatchObject({ code: 'SESSION_NOT_FOUND' })
+    return
+  }
+  if (CREATING.has(name)) {
+    expect(await store.forOwner('ann').sessions.get(THEIRS)).toMatchObject({ owner: 'ann' })
     return
   }
   const fresh = await openStore(':memory:', { env: false })
@@ -242,37 +240,128 @@ it('every option owner of the source is in the table above', () => {
 })
 
 describe('a session without an owner', () => {
-  it('is open to every owner, and belongs to the first who appends', async () => {
-    await store.sessions.create({ id: 'free' })
+  it('is unknown to every owner, and stays as it is when one of them uses its id', async () => {
+    await store.append('free', [say('user', 'of nobody')])
     const chats = chatStore(store)
-    expect(await chats.load('free', { owner: 'ann' })).toEqual([])
-    await chats.resume({ id: 'free', message: user('Hi') }, { owner: 'ann' })
-    expect(await store.sessions.get('free')).toMatchObject({ owner: 'ann' })
-    expect(await outcome(chats.load('free', { owner: 'bob' }))).toMatchObject({ code: 'SESSION_NOT_FOUND' })
+    expect(await outcome(chats.load('free', { owner: 'ann' }))).toMatchObject({ code: 'SESSION_NOT_FOUND' })
+    await chats.save({ chatId: 'free', messages: [user('of ann')], owner: 'ann' })
     expect(await chats.load('free', { owner: 'ann' })).toHaveLength(1)
-  })
-
-  it('that is forked for an owner gives the owner the fork', async () => {
-    await store.append('free', [say('user', 'Hello')])
-    const id = await chatStore(store).fork('free', { owner: 'ann' })
-    expect(await store.sessions.get(id)).toMatchObject({ owner: 'ann' })
+    expect((await store.getMessages('free')).map(({ content }) => content)).toEqual(['of nobody'])
     expect((await store.sessions.get('free')).owner).toBeUndefined()
   })
 
-  it('that several owners claim at once belongs to one, and the others find none', async () => {
-    for (let round = 0; round < 10; round++) {
-      const id = `free ${round}`
-      if (round % 2 === 0) await store.sessions.create({ id })
-      const owners = ['ann', 'bob', 'cid']
-      const turns = owners.map((owner) =>
-        outcome(chatStore(store).save({ chatId: id, messages: [{ ...user(owner), id: owner }], owner })),
-      )
-      const codes = (await Promise.all(turns)).map((one) => (one as { code?: string }).code)
-      const winner = (await store.sessions.get(id)).owner!
-      expect(codes).toEqual(owners.map((owner) => (owner === winner ? undefined : 'SESSION_NOT_FOUND')))
-      expect((await store.getMessages(id)).map(({ content }) => content)).toEqual([winner])
-    }
+  it('belongs to an owner once it is given to one', async () => {
+    await store.append('free', [say('user', 'Hello')])
+    await store.sessions.update('free', { owner: 'ann' })
+    expect(await store.forOwner('ann').getMessages('free')).toHaveLength(1)
+    expect(await outcome(store.forOwner('bob').getMessages('free'))).toMatchObject({
+      code: 'SESSION_NOT_FOUND',
+    })
   })
+})
+
+describe('an id that several owners use', () => {
+  it('names another session in the store of each', async () => {
+    const owners = ['ann', 'bob', 'cid']
+    await Promise.all(owners.map((owner) => store.forOwner(owner).append('chat', [say('user', owner)])))
+    for (const owner of owners) {
+      const own = store.forOwner(owner)
+      expect((await own.getMessages('chat')).map(({ content }) => content)).toEqual([owner])
+      expect((await own.sessions.list()).filter(({ id }) => id === 'chat')).toHaveLength(1)
+    }
+    expect((await store.sessions.list()).filter(({ id }) => id === 'chat')).toHaveLength(3)
+  })
+
+  it('is ambiguous in the store of all owners, unless a session without an owner has it', async () => {
+    await store.forOwner('ann').append('chat', [say('user', 'ann')])
+    expect(await store.getMessages('chat')).toHaveLength(1)
+    await store.forOwner('bob').append('chat', [say('user', 'bob')])
+    for (const call of [
+      () => store.getMessages('chat'),
+      () => store.append('chat', [say('user', 'whose?')]),
+      () => store.sessions.purge('chat'),
+      async () => store.getContextStats('chat'),
+    ])
+      expect(await outcome((async () => call())())).toMatchObject({ code: 'SESSION_AMBIGUOUS' })
+    await store.sessions.update('to restore', { title: 'x' })
+    await expect(store.sessions.create({ id: 'chat' })).rejects.toMatchObject({ code: 'SESSION_EXISTS' })
+    await store.forOwner('bob').sessions.purge('chat')
+    expect(await store.getMessages('chat')).toMatchObject([{ content: 'ann' }])
+  })
+
+  it('cannot be given to an owner who has it', async () => {
+    await store.append('chat', [say('user', 'of nobody')])
+    await store.forOwner('ann').append('chat', [say('user', 'ann')])
+    await expect(store.sessions.update('chat', { owner: 'ann' })).rejects.toMatchObject({
+      code: 'SESSION_EXISTS',
+    })
+    expect((await store.sessions.get('chat')).owner).toBeUndefined()
+  })
+})
+
+describe('the store of an owner', () => {
+  it('is one object while it is in use, and that of no other owner', async () => {
+    const ann = store.forOwner('ann')
+    expect(store.forOwner('ann')).toBe(ann)
+    expect(ann.forOwner('ann')).toBe(ann)
+    expect(() => ann.forOwner('bob')).toThrow(expect.objectContaining({ code: 'INVALID_INPUT' }))
+    for (const owner of [undefined, '', 1, null])
+      expect(() => store.forOwner(owner as never)).toThrow(expect.objectContaining({ code: 'INVALID_INPUT' }))
+    for (const call of [
+      () => ann.sessions.create({ owner: 'bob' }),
+      () => ann.sessions.list({ owner: 'bob' }),
+      () => ann.notes.list({ owner: 'bob' }),
+      () => ann.search('safe', { owner: 'bob' }),
+    ])
+      expect(await outcome((async () => call())())).toMatchObject({ code: 'INVALID_INPUT' })
+  })
+
+  it('gives no session away', async () => {
+    const ann = store.forOwner('ann')
+    await ann.append('chat', [say('user', 'Hello')])
+    for (const owner of ['bob', null])
+      expect(await outcome(ann.sessions.update('chat', { owner }))).toMatchObject({ code: 'INVALID_INPUT' })
+  })
+
+  it('tells the store of all owners of its events, with the owner', async () => {
+    const seen: unknown[] = []
+    store.on('turnComplete', ({ sessionId, owner }) => seen.push([sessionId, owner]))
+    store.forOwner('ann').on('turnComplete', ({ owner }) => seen.push(owner))
+    await store.forOwner('ann').recordResponse('chat', {
+      prompt: 'Hi',
+      messages: [say('assistant', 'Hello')],
+      stopReason: 'stop',
+    })
+    await store.forOwner('bob').recordResponse('chat', {
+      prompt: 'Hi',
+      messages: [say('assistant', 'Hello')],
+      stopReason: 'stop',
+    })
+    expect(seen).toEqual([['chat', 'ann'], undefined, ['chat', 'bob']])
+  })
+
+  it('stays open when another closes, and closes with the store of all owners', async () => {
+    const [ann, bob] = [store.forOwner('ann'), store.forOwner('bob')]
+    await ann.close()
+    await bob.append('chat', [say('user', 'Hello')])
+    await store.close()
+    expect(await outcome(bob.getMessages('chat'))).toMatchObject({ code: 'STORE_CLOSED' })
+  })
+})
+
+test('a strict store can only be used for an owner', async () => {
+  const strict = await openStore(newFile(), { env: false, strict: true })
+  for (const call of [
+    () => strict.append('s', [say('user', 'Hi')]),
+    () => strict.sessions.list(),
+    () => strict.search('hi'),
+    async () => strict.getContextStats('s'),
+  ])
+    expect(await outcome((async () => call())())).toMatchObject({ code: 'OWNER_REQUIRED' })
+  await strict.forOwner('ann').append('s', [say('user', 'Hi')])
+  expect(await strict.forOwner('ann').sessions.list()).toHaveLength(1)
+  expect(await strict.forOwner('bob').sessions.list()).toHaveLength(0)
+  await strict.close()
 })
 
 it('the audit of an owner’s notes does not name the owner', async () => {
@@ -294,23 +383,22 @@ it('a transcript whose session was given to another owner is unknown to the stor
   const key = { projectKey: 'project', sessionId: 'one' }
   const entry = { type: 'user', uuid: '6e1c1d5e-8f5c-4f0a-9d53-1f3c3f6f1a01', message: { content: SECRET } }
   await transcripts.append(key, [entry])
-  await store.sessions.update(transcriptOf(key).id, { owner: 'bob' })
+  const { id } = transcriptOf(key)
+  await store.sessions.update(id, { owner: 'bob' })
   expect(await transcripts.load(key)).toBeNull()
-  expect(await outcome(transcripts.append(key, [{ ...entry, uuid: 'other' }]))).toMatchObject({
-    code: 'SESSION_NOT_FOUND',
-  })
+  await transcripts.append(key, [{ ...entry, uuid: 'other' }])
+  expect(await transcripts.load(key)).toHaveLength(1)
   await transcripts.delete(key)
-  const { id, owner } = await store.sessions.get(transcriptOf(key).id)
-  expect(owner).toBe('bob')
-  expect(await store.getMessages(id, { visible: true })).toHaveLength(1)
+  expect(await store.forOwner('bob').getMessages(id, { visible: true })).toHaveLength(1)
 })
 
 /** What the store holds of the other owner. */
 async function shownOf(one: Store): Promise<unknown> {
+  const bob = one.forOwner('bob')
   return [
-    await one.sessions.get(THEIRS),
-    await one.getMessages(THEIRS),
-    await one.notes.list({ owner: 'bob' }),
+    await bob.sessions.get(THEIRS),
+    await bob.getMessages(THEIRS),
+    await bob.notes.list({ owner: 'bob' }),
   ]
 }
 

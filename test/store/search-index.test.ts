@@ -45,12 +45,12 @@ test('a page that another connection added meanwhile is not counted as done', as
   const { searching } = storageOf(store)
   const sql = connection((own) => ({
     write: (verb, work) => {
-      searching.index(['b'])
+      searching.index([{ id: 'b' }])
       return own.write(verb, work)
     },
   }))
-  expect(complete(indexSessions(sql, ['a', 'b', 'c'])).sessions).toBe(1)
-  expect(complete(indexSessions(sql, ['b', 'c'])).sessions).toBe(2)
+  expect(complete(indexSessions(sql, [{ id: 'a' }, { id: 'b' }, { id: 'c' }])).sessions).toBe(1)
+  expect(complete(indexSessions(sql, [{ id: 'b' }, { id: 'c' }])).sessions).toBe(2)
   expect(await searching.unindexed(10)).toEqual([])
 })
 
@@ -69,14 +69,14 @@ test('the background does not wait for the lock of another connection, and tries
   await new Promise((resolve) => setTimeout(resolve, 2_600))
   clearInterval(turns)
   expect(longest).toBeLessThan(4_000)
-  expect(() => storageOf(store).searching.index(['a'], false)).toThrow(
+  expect(() => storageOf(store).searching.index([{ id: 'a' }], false)).toThrow(
     expect.objectContaining({ code: 'STORE_BUSY', facts: { waitedMs: 0 } }),
   )
   database.exec('commit')
   const rows = database.prepare('select count(*) from undertext_words_docsize').pluck()
   await expect.poll(() => rows.get(), { timeout: 10_000 }).toBe(2)
   // The timeout of the driver is as before.
-  expect(storageOf(store).searching.index(['a'], false)).toEqual({ sessions: 1, rows: 0 })
+  expect(storageOf(store).searching.index([{ id: 'a' }], false)).toEqual({ sessions: 1, rows: 0 })
 }, 30_000)
 
 test('of 80 outputs of 1 MB never more than one is read at a time', async () => {
@@ -97,7 +97,7 @@ test('of 80 outputs of 1 MB never more than one is read at a time', async () => 
       return done
     },
   }))
-  while ((await drive(indexSessions(sql, ['s']))).sessions === 0);
+  while ((await drive(indexSessions(sql, [{ id: 's' }]))).sessions === 0);
   expect(most).toBeLessThan(2_000_000)
   most = 0
   const { hits } = complete(
@@ -161,7 +161,7 @@ test('other work of the process goes on while a long text is split, and its word
   await store.append('long', [say('user', words.join(' '))])
   const { searching } = storageOf(store)
   let isOver = false
-  const indexing = Promise.resolve(searching.index(['long'])).then((done) => {
+  const indexing = Promise.resolve(searching.index([{ id: 'long' }])).then((done) => {
     isOver = true
     return done
   })

@@ -27,9 +27,9 @@ export const TOPICS = {
   compactions: Compactions,
   requests: Requests,
   notes: Notes,
+  privacy: Privacy,
   jobs: Jobs,
   limits: Limits,
-  privacy: Privacy,
 } as const
 /** The methods of a store and its topics: `append`, `sessions.create`. */
 export const STORE_METHODS: readonly string[] = [
@@ -55,7 +55,7 @@ export const ADAPTER_METHODS: readonly string[] = [
 ]
 
 /** Methods that concern only the open store. */
-export const LISTENING: readonly string[] = ['on', 'once', 'off', 'compactions.onBefore']
+export const LISTENING: readonly string[] = ['on', 'once', 'off', 'compactions.onBefore', 'forOwner']
 
 /** Methods that change nothing in a database. Every other one is a writing method. */
 const READING = new Set([

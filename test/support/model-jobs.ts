@@ -146,10 +146,10 @@ export class ModelJobs implements Jobs, Circuits {
       .slice(0, limit)
   }
 
-  waiting(limit: number): string[] {
+  waiting(limit: number): { readonly id: string }[] {
     const ids = this.#jobs
       .filter((kept) => this.#open(kept.job.sessionId) === kept)
-      .map(({ job }) => job.sessionId)
+      .map(({ job }) => ({ id: job.sessionId }))
     return ids.slice(0, limit)
   }
 

@@ -50,6 +50,7 @@ import {
   type Sizes,
   tokensOf,
 } from '../../src/core/tokens/measure.ts'
+import { isSeen, type Seen } from '../../src/storage/owners.ts'
 import type {
   Appended,
   AppendedMessage,
@@ -164,7 +165,7 @@ export class ModelStorage implements Storage {
   })
 
   readonly notes = new ModelNotes(
-    (id, owner) => this.#requireFor(id, owner).session,
+    (id) => this.#require(id).session,
     (id, messageId) => this.requireMessages(id, [messageId]),
   )
   /** The model keeps no audit, so it has no whole histories to give or to take. */
@@ -185,11 +186,40 @@ export class ModelStorage implements Storage {
       throw new Error(`the model removes no texts: ${String(verb)}`)
     },
   })
+  readonly owned: Storage['owned'] = new Proxy({} as Storage['owned'], {
+    get: (_, verb) => () => {
+      throw new Error(`the model erases no owner: ${String(verb)}`)
+    },
+  })
   readonly histories: Histories = new Proxy({} as Histories, {
     get: (_, verb) => () => {
       throw new Error(`the model keeps no histories: ${String(verb)}`)
     },
   })
+  /** The owner whose sessions are seen by the call in progress: the model is synchronous. */
+  #seen: Seen
+
+  seenBy(seen: string | null): ModelStorage {
+    const during = <T extends object>(target: T): T =>
+      new Proxy(target, {
+        get: (_, key) => {
+          const value: unknown = Reflect.get(target, key, target)
+          if (typeof value === 'object' && value !== null) return during(value)
+          if (typeof value !== 'function') return value
+          return (...given: unknown[]) => {
+            const before = this.#seen
+            this.#seen = seen
+            try {
+              return value.apply(target, given)
+            } finally {
+              this.#seen = before
+            }
+          }
+        },
+      })
+    return during(this)
+  }
+
   #closed = false
   #incarnations = 0
   #nextKey = 1
@@ -207,7 +237,7 @@ export class ModelStorage implements Storage {
     const session: Session = {
       id,
       incarnation: `model${this.#incarnations++}-${now}`,
-      owner: fields.owner ?? undefined,
+      owner: (this.#seen === undefined ? fields.owner : this.#seen) ?? undefined,
       title: fields.title ?? undefined,
       provider: fields.provider ?? undefined,
       model: fields.model ?? undefined,
@@ -347,18 +377,12 @@ export class ModelStorage implements Storage {
   session(id: string): Session | undefined {
     this.#open()
     const stored = this.#sessions.get(id)
-    return stored && this.#counted(stored)
+    return stored && isSeen(this.#seen, stored.session) ? this.#counted(stored) : undefined
   }
 
-  listSessions({
-    owner,
-    archived,
-    limit,
-    after,
-    search,
-  }: Parameters<Storage['listSessions']>[0]): ListedSession[] {
+  listSessions({ archived, limit, after, search }: Parameters<Storage['listSessions']>[0]): ListedSession[] {
     this.#open()
-    if (after !== undefined) this.#requireFor(after.id, owner)
+    if (after !== undefined) this.#require(after.id)
     const listed = [...this.#sessions].filter(([id]) => !this.#imports.has(id))
     // Sorting is stable, so among equal times the last inserted stays first.
     const all = listed
@@ -376,7 +400,7 @@ export class ModelStorage implements Storage {
       .filter(
         (session) =>
           (session.archivedAt !== undefined) === archived &&
-          (owner === undefined || session.owner === owner) &&
+          isSeen(this.#seen, session) &&
           (search === undefined ||
             [session.id, session.title ?? ''].some((text) =>
               text.toLowerCase().includes(search.toLowerCase()),
@@ -407,15 +431,14 @@ export class ModelStorage implements Storage {
     const [first] = this.listSessions({
       archived,
       limit: 1,
-      owner: undefined,
       after: undefined,
       search: undefined,
     })
     return first?.id
   }
 
-  updateSession(id: string, fields: Parameters<Storage['updateSession']>[1], owner?: string): Session {
-    const stored = this.#requireFor(id, owner)
+  updateSession(id: string, fields: Parameters<Storage['updateSession']>[1]): Session {
+    const stored = this.#require(id)
     const before = stored.session
     const changes = Object.entries(fields).filter(([, value]) => value !== undefined)
     stored.session = {
@@ -1363,18 +1386,11 @@ export class ModelStorage implements Storage {
     if (this.#closed) throw new UndertextError('STORE_CLOSED', {})
   }
 
-  #requireFor(id: string, asked: string | undefined): Stored {
-    const stored = this.#require(id)
-    const { owner = asked } = stored.session
-    if (asked !== undefined && owner !== asked)
-      throw new UndertextError('SESSION_NOT_FOUND', { sessionId: id })
-    return stored
-  }
-
   #require(id: string): Stored {
     this.#open()
     const stored = this.#sessions.get(id)
-    if (stored === undefined) throw new UndertextError('SESSION_NOT_FOUND', { sessionId: id })
+    if (stored === undefined || !isSeen(this.#seen, stored.session))
+      throw new UndertextError('SESSION_NOT_FOUND', { sessionId: id })
     return stored
   }
 

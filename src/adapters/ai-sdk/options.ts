@@ -190,7 +190,7 @@ export const turnSchema = z.strictObject({
   system: z.string().optional(),
   maxOutputTokens: z.int().nonnegative().optional(),
   signal: z.instanceof(AbortSignal).optional(),
-  /** The owner. Another owner's chat counts as not found; a chat without an owner is assigned this one. */
+  /** The owner. Only this owner's chats are found, and new ones belong to the owner. */
   owner: ownerOption,
   /**
    * Runs approved tools again if another request stored the approval and no result is stored. Set it only if that request is no longer

@@ -48,7 +48,7 @@ export type FoldSessionSummary = (
 /** The store methods that the adapter needs. */
 export type TranscriptStore = Pick<
   Store,
-  'append' | 'sessions' | 'compactions' | 'getMessages' | 'rewind' | 'undoCompaction'
+  'append' | 'sessions' | 'compactions' | 'forOwner' | 'getMessages' | 'rewind' | 'undoCompaction'
 >
 
 /*

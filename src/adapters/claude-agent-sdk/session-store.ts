@@ -58,7 +58,14 @@ async function load(): Promise<FoldSessionSummary> {
 
 const optionsSchema = z.strictObject({
   /** The store of the transcripts. The caller closes it. */
-  store: storeSchema<TranscriptStore>('append', 'getMessages', 'sessions', 'rewind', 'undoCompaction'),
+  store: storeSchema<TranscriptStore>(
+    'append',
+    'forOwner',
+    'getMessages',
+    'sessions',
+    'rewind',
+    'undoCompaction',
+  ),
   /** The actor of deletions and restores, for the audit. Default: none. */
   actor: nameSchema.optional(),
   /**
@@ -117,8 +124,7 @@ export class UndertextSessionStore {
     await this.#inOrder(id, async () => {
       const session = await this.#ensure(transcript)
       const model = session.model === undefined ? modelIn(given) : undefined
-      const change = { ...(session.owner === undefined && { owner }), ...defined({ model }) }
-      if (Object.keys(change).length > 0) await store.sessions.update(id, change, { owner })
+      if (model !== undefined) await store.sessions.update(id, { model })
       await appendNew(store, transcript, session, messages)
       const now = await store.sessions.get(id)
       // Without visible rows, it was deleted again meanwhile.
@@ -155,7 +161,8 @@ export class UndertextSessionStore {
     const fold = this.#fold ?? (await loadFold())
     const summaries: SessionSummaryEntry[] = []
     for (const { session, ...transcript } of await this.#transcripts(owner, false))
-      if (transcript.isMain) summaries.push(await summaryOf(this.#store, transcript, session, fold))
+      if (transcript.isMain)
+        summaries.push(await summaryOf(ownedStore(this.#store, owner), transcript, session, fold))
     return summaries
   }
 
@@ -175,10 +182,11 @@ export class UndertextSessionStore {
   async delete(key: SessionKey): Promise<void> {
     const transcript = transcriptOf(key)
     const deletion = randomUUID()
+    const store = ownedStore(this.#store, transcript.owner)
     for (const { id, session } of await this.#family(transcript)) {
       // Archived and without visible rows: it is deleted already.
-      if (session.archivedAt !== undefined && (await isHidden(this.#store, session))) continue
-      await this.#inOrder(id, () => this.#delete(id, deletion))
+      if (session.archivedAt !== undefined && (await isHidden(store, session))) continue
+      await this.#inOrder(id, () => this.#delete(store, id, deletion))
     }
   }
 
@@ -191,36 +199,32 @@ export class UndertextSessionStore {
   async restore(key: SessionKey): Promise<boolean> {
     const transcript = transcriptOf(key)
     const family = await this.#family(transcript)
+    const store = ownedStore(this.#store, transcript.owner)
     let deletion: string | undefined
     for (const { id } of family) {
-      const mark = await this.#lastDeletion(id)
+      const mark = await lastDeletion(store, id)
       deletion ??= mark?.deletion
       if (mark?.compactionId === undefined || mark.deletion !== deletion) continue
-      await this.#store.undoCompaction(id, mark.compactionId, { both: true, ...this.#authorship })
-      if ((await this.#lastDeletion(id)) === undefined) await keepIn(this.#store, id, { deleted: false })
-      await this.#store.sessions.archive(id, false)
+      await store.undoCompaction(id, mark.compactionId, { both: true, ...this.#authorship })
+      if ((await lastDeletion(store, id)) === undefined) await keepIn(store, id, { deleted: false })
+      await store.sessions.archive(id, false)
     }
     return deletion !== undefined
   }
 
-  async #delete(id: string, deletion: string): Promise<void> {
-    await keepIn(this.#store, id, { deleted: true })
+  async #delete(store: TranscriptStore, id: string, deletion: string): Promise<void> {
+    await keepIn(store, id, { deleted: true })
     await withRetries(MAX_TRIES, ['POSITION_CONFLICT'], async () => {
-      const { position } = await this.#store.append(id, [deletionMark(deletion)])
-      await this.#store.rewind(id, {
+      const { position } = await store.append(id, [deletionMark(deletion)])
+      await store.rewind(id, {
         ...{ from: 'start', keepCompactions: true, expectedPosition: position },
         ...{ reason: 'SessionStore.delete', params: DELETED, ...this.#authorship },
       })
-      await this.#store.sessions.archive(id)
+      await store.sessions.archive(id)
       // Entries were appended before it was archived: they make it a session again.
-      const { messageCount } = await this.#store.sessions.get(id)
-      if (messageCount > position) await this.#store.sessions.archive(id, false)
+      const { messageCount } = await store.sessions.get(id)
+      if (messageCount > position) await store.sessions.archive(id, false)
     })
-  }
-
-  async #lastDeletion(id: string): Promise<DeletionMark | undefined> {
-    const read = await unlessUnknown(readTranscript(this.#store, id))
-    return read?.marks.findLast(({ compactionId }) => compactionId !== undefined)
   }
 
   /** A stored transcript, deleted or not, followed by those of its subagents if it is a session's own. */
@@ -235,8 +239,8 @@ export class UndertextSessionStore {
     const listed: Listed[] = []
     let after: SessionInList | undefined
     do {
-      const sessions: SessionInList[] = await this.#store.sessions.list({
-        ...{ owner, archived, limit: PAGE },
+      const sessions: SessionInList[] = await ownedStore(this.#store, owner).sessions.list({
+        ...{ archived, limit: PAGE },
         ...defined({ after }),
       })
       for (const session of sessions) {
@@ -251,11 +255,11 @@ export class UndertextSessionStore {
 
   async #ensure({ id, key, owner }: Transcript): Promise<Session> {
     const store = ownedStore(this.#store, owner)
-    const session = await unlessUnknown(this.#store.sessions.get(id))
-    if (session !== undefined) return store.sessions.get(id)
+    const session = await unlessUnknown(store.sessions.get(id))
+    if (session !== undefined) return session
     const metadata = { [CLAUDE_AGENT_SDK]: { key: { ...key } } }
     try {
-      return await this.#store.sessions.create({ id, owner, provider: 'anthropic', metadata })
+      return await store.sessions.create({ id, provider: 'anthropic', metadata })
     } catch (error) {
       if (!isUndertextError(error, 'SESSION_EXISTS')) throw error
       return store.sessions.get(id)
@@ -292,4 +296,9 @@ async function isHidden(
   { id, visibleCount }: Pick<Session, 'id' | 'visibleCount'>,
 ): Promise<boolean> {
   return visibleCount === 0 && (await store.getMessages(id, { visible: true })).length === 0
+}
+
+async function lastDeletion(store: TranscriptStore, id: string): Promise<DeletionMark | undefined> {
+  const read = await unlessUnknown(readTranscript(store, id))
+  return read?.marks.findLast(({ compactionId }) => compactionId !== undefined)
 }

@@ -52,8 +52,7 @@ const optionsSchema = z.strictObject({
   /** The model that is called: recorded with the provider, and its context window decides when compaction is due. */
   model: nameSchema.optional(),
   /**
-   * The owner. Another owner's session counts as not found; a session without an owner is assigned this one when the first message is
-   * added.
+   * The owner. Only this owner's sessions are found, and new ones belong to the owner.
    */
   owner: ownerOption,
   /**
@@ -221,7 +220,7 @@ export class UndertextChatMessageHistory extends BaseListChatMessageHistory {
   async fork(options: HistoryForkOptions = {}): Promise<UndertextChatMessageHistory> {
     const { at, sessionId: id, title } = check(forkSchema, options, 'fork')
     const { conversion, store, ...kept } = this.#options
-    const sessionId = await forkBeside(store, kept.sessionId, kept.owner, { id, title }, at, async (name) => {
+    const sessionId = await forkBeside(store, kept.sessionId, { id, title }, at, async (name) => {
       const row = (await store.getMessages(kept.sessionId)).findLast((one) => messageIdOf(one) === name)
       return row && [row]
     })

@@ -97,17 +97,12 @@ export function recoveringModel<M extends BaseChatModel>(model: M, history?: Und
 
 /** Records the usage of a call. `answer` is stored by the history later. */
 async function record(
-  { store, owner, recordAnswer }: Call,
+  { store, recordAnswer }: Call,
   request: PreparedRequest,
   reported: BaseMessage | undefined,
   answer: ModelAnswer,
 ): Promise<void> {
-  const requestId = await recordSessionCall(
-    store,
-    request,
-    owner,
-    await readUsage(reported, request.provider),
-  )
+  const requestId = await recordSessionCall(store, request, await readUsage(reported, request.provider))
   if (requestId !== undefined) recordAnswer(requestId, answer)
 }
 

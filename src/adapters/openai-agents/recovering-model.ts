@@ -99,13 +99,13 @@ function typeOf(event: object): unknown {
 }
 
 async function record(
-  { store, owner }: RecoveringSession,
+  { store }: RecoveringSession,
   call: SentCall | undefined,
   given: object,
 ): Promise<void> {
   if (call === undefined) return
   const { request, recordAnswer } = call
-  const requestId = await recordSessionCall(store, request, owner, await readUsage(given, request.provider))
+  const requestId = await recordSessionCall(store, request, await readUsage(given, request.provider))
   const { response = given } = given as { readonly response?: object }
   const { output } = response as { readonly output?: unknown }
   if (requestId !== undefined && Array.isArray(output)) recordAnswer(requestId, output)

@@ -52,7 +52,7 @@ export const sessionSchema = z.strictObject({
    */
   ...modelShape,
   /**
-   * The owner. Another owner's session counts as not found; a session without an owner is assigned this one when the first item is added.
+   * The owner. Only this owner's sessions are found, and new ones belong to the owner.
    */
   owner: ownerOption,
   /** How a summary is shown. Default: a user's message, marked as a record of the earlier conversation. */

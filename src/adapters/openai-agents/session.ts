@@ -12,7 +12,7 @@ import type { RewindOptions } from '../../store/rewind.ts'
 import type { ConversionOptions } from '../conversion.ts'
 import { forkBeside } from '../forks.ts'
 import { ownedStore } from '../owned-store.ts'
-import { appendNamed, recordAnswers, recordNames, Unanswered } from '../recovering.ts'
+import { appendNamed, recordAnswers, Unanswered } from '../recovering.ts'
 import { fromAgentItems } from './from-items.ts'
 import type { AgentItem } from './item-shapes.ts'
 import {
@@ -178,8 +178,7 @@ export class UndertextSession {
     const { at, sessionId: id, title } = check(sessionForkSchema, options, 'fork')
     const place =
       at && ('afterItem' in at ? { afterMessage: at.afterItem } : { beforeMessage: at.beforeItem })
-    const { owner } = this.#options
-    const sessionId = await forkBeside(this.#store, this.#id, owner, { id, title }, place, (item) =>
+    const sessionId = await forkBeside(this.#store, this.#id, { id, title }, place, (item) =>
       this.#rowsOf(item),
     )
     return new UndertextSession({ ...this.#options, store: this.#store, sessionId })
@@ -344,8 +343,6 @@ export class UndertextSession {
   async #rewrite(method: string, decide: Decide, operation?: Operation): Promise<void> {
     const show = (view: readonly ViewMessage[]): ShownRow[] => this.#shown(view)
     await rewriteHistory(this.#store, this.#id, show, decide, { ...operation, ...this.#authorship(method) })
-    // A transaction may have created the session.
-    if (operation !== undefined) await recordNames(this.#store, this.#id, { owner: this.#options.owner })
   }
 
   #shown(view: readonly ViewMessage[], notes: ConversionOptions = {}): ShownRow[] {

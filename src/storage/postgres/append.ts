@@ -1,3 +1,4 @@
+import type { Seen } from '../owners.ts'
 import { SIZE_COLUMNS, SIZES, sizeColumns } from '../sql/columns.ts'
 import type { AppendCall } from '../sql/sql.ts'
 
@@ -20,14 +21,14 @@ export const KEYS_OF_SESSION = 2 ** 34
 /** The columns of a message in `AppendCall.texts`. */
 const TEXT_COLUMNS = ['tools', 'json', 'meta', 'own_key'] as const
 
-export function appendStatement(batch: AppendCall): OnceStatement {
+export function appendStatement(batch: AppendCall, seen: Seen): OnceStatement {
   const { id, estimator, expectedPosition, now, keys, sizes, visible, numbers, texts } = batch
   const columns = TEXT_COLUMNS.length
   const isUsed = TEXT_COLUMNS.map((_, column) =>
     texts.some((text, at) => at % columns === column && text !== null),
   )
   return {
-    text: textFor(texts.length / columns, expectedPosition !== undefined, isUsed),
+    text: textFor(texts.length / columns, expectedPosition !== undefined, isUsed, seen !== undefined),
     readsRows: keys.length > 0,
     values: (session, token, lockTimeoutMs) => {
       const facts = [session, (session - 1) * KEYS_OF_SESSION, now, expectedPosition ?? 0, visible]
@@ -36,6 +37,7 @@ export function appendStatement(batch: AppendCall): OnceStatement {
         `{${[...facts, ...sizeColumns(sizes), ...numbers].join()}}`,
         ...[token, id, estimator],
         ...texts.filter((_, at) => isUsed[at % columns]),
+        ...(seen === undefined ? [] : [seen]),
       ]
     },
   }
@@ -54,7 +56,7 @@ function textFor(...shape: Parameters<typeof writeText>): string {
 /**
  * Returns the statement. Its numbers are passed as one list, because each parameter costs the driver more than an element costs the server.
  */
-function writeText(count: number, isExpected: boolean, isUsed: readonly boolean[]): string {
+function writeText(count: number, isExpected: boolean, isUsed: readonly boolean[], isOwned: boolean): string {
   const number = (at: number): string => `(cast(?2 as bigint[]))[${at}]`
   const ofSession = 5 + SIZES.length
   const given = ['role', 'flags', ...SIZES, 'at']
@@ -71,6 +73,7 @@ function writeText(count: number, isExpected: boolean, isUsed: readonly boolean[
         ${SIZE_COLUMNS.map((name, at) => `${name} = ${name} + ${number(6 + at)}`).join(', ')}, updated_at = ${number(3)},
         version = version + 1, last_write = ?3
       where {family} no = ${number(1)} and id = ?4 and estimator = ?5 and set_config('lock_timeout', ?1, true) <> ''
+        ${isOwned ? `and owner is not distinct from cast(?${parameters + 1} as text)` : ''}
         ${isExpected ? `and messages = ${number(4)}` : ''} ${isUsed.at(-1) ? isNew : ''}
       returning messages as last, messages - ${count} as before, incarnation),
     given (i, ${given.join(', ')}, ${TEXT_COLUMNS.join(', ')}) as (values ${rows.map(({ values }) => `(${values})`).join(', ')}),

@@ -1,5 +1,6 @@
 import { createHash, randomBytes, randomUUID } from 'node:crypto'
 import { UndertextError } from '../../core/errors.ts'
+import type { Seen } from '../owners.ts'
 import { POSTGRES_QUERY } from '../sql/planning.ts'
 import type { AppendCall, GuardProblems, Numbered, Row, Sql } from '../sql/sql.ts'
 import { Done, drive, type Step, type Work } from '../sql/work.ts'
@@ -26,6 +27,8 @@ export type PostgresOptions = {
   readonly prepare: boolean
   /** Whether the tables are distributed over several machines (citus.ts). */
   readonly isDistributed?: boolean
+  /** Whether the transactions of an owner set `undertext.owner`, for row-level security (docs/postgres-roles.sql). */
+  readonly rowSecurity: boolean
 }
 
 const KEPT_ADDRESSES = 10_000
@@ -36,8 +39,9 @@ const MAX_PIPELINED = 256
 export class PostgresDatabase {
   readonly driver: PostgresDriver
   readonly options: PostgresOptions
-  readonly #statements = new Map<string, Translated & { readonly name: string | undefined }>()
-  /** Least recently used first. A stale address does no harm, because `enter` checks it. */
+  /** By what the statements see (none, an owner, all), and by text. */
+  readonly #statements = [0, 1, 2].map(() => new Map<string, Statement>())
+  /** By id and owner; least recently used first. A stale address does no harm, because `enter` checks it. */
   readonly #addresses = new Map<string, Address>()
   #closed = false
 
@@ -51,9 +55,9 @@ export class PostgresDatabase {
   }
 
   /** Runs a verb. The code before its first step runs at once. */
-  async perform<T>(work: (sql: PostgresSql) => Step<T>): Promise<T> {
+  async perform<T>(work: (sql: PostgresSql) => Step<T>, seen?: Seen): Promise<T> {
     try {
-      return await drive(work(new PostgresSql(this))[Symbol.iterator]())
+      return await drive(work(new PostgresSql(this, seen))[Symbol.iterator]())
     } catch (error) {
       throw isTooLarge(error) ? tooLarge() : error
     }
@@ -66,28 +70,38 @@ export class PostgresDatabase {
     await this.driver.end()
   }
 
-  statement(text: string): Translated & { readonly name: string | undefined } {
-    const kept = this.#statements.get(text)
+  statement(text: string, seen: Seen): Statement {
+    const statements = this.#statements[seen === null ? 0 : seen === undefined ? 2 : 1]!
+    const kept = statements.get(text)
     if (kept !== undefined) return kept
-    const translated = translate(text, this.options.schema)
+    const translated = translate(text, this.options.schema, seen)
     // Two stores may share a connection, so the name must depend on the text alone.
     const hash = createHash('sha256').update(translated.text).digest('base64url').slice(0, 22)
     const statement = { ...translated, name: this.options.prepare ? `undertext_${hash}` : undefined }
-    this.#statements.set(text, statement)
+    statements.set(text, statement)
     return statement
   }
 
-  addressOf(id: string): Address | undefined {
-    return this.#addresses.get(id)
+  addressOf(name: string): Address | undefined {
+    return this.#addresses.get(name)
   }
 
-  keepAddress(id: string, address: Address | undefined): void {
-    this.#addresses.delete(id)
+  keepAddress(name: string, address: Address | undefined): void {
+    this.#addresses.delete(name)
     if (address === undefined) return
-    this.#addresses.set(id, address)
+    this.#addresses.set(name, address)
     const [oldest] = this.#addresses.keys()
     if (this.#addresses.size > KEPT_ADDRESSES) this.#addresses.delete(oldest!)
   }
+}
+
+type Statement = Translated & { readonly name: string | undefined }
+/** `isLasting`: the name will always stand for this address, unless the session is purged or renamed. */
+type Located = Address & { readonly isLasting?: boolean }
+
+/** The name under which an address is kept. An owner isn't empty, and no text in the database contains NUL. */
+function nameOf(id: string, seen: Seen): string {
+  return seen === undefined ? id : `${seen ?? ''}\0${id}`
 }
 
 /** One call of a verb: the connection that its statements use, and its transaction. */
@@ -106,9 +120,11 @@ export class PostgresSql implements Sql {
   #look: Promise<boolean> | undefined
   readonly #database: PostgresDatabase
   #scope: Scope | undefined
+  readonly seen: Seen
 
-  constructor(database: PostgresDatabase) {
+  constructor(database: PostgresDatabase, seen?: Seen) {
     this.#database = database
+    this.seen = seen
     this.readonly = database.options.readonly
     this.estimators = database.options.estimators
     this.isDistributed = database.options.isDistributed === true
@@ -141,24 +157,23 @@ export class PostgresSql implements Sql {
     return key
   }
 
-  *enter(id: string): Work<void> {
+  *enter(id: string, seen: Seen = this.seen): Work<void> {
     const scope = this.#current()
-    const known = scope.entered.find((one) => one.id === id && !one.isForgotten)
-    const kept = this.#database.addressOf(id)
+    const name = nameOf(id, seen)
+    const known = scope.entered.find((one) => one.name === name && !one.isForgotten)
+    const kept = this.#database.addressOf(name)
     if (known !== undefined) scope.session = known
     // With a kept address, the following statements don't wait for the session; if it isn't there, everything is repeated.
-    else if (kept !== undefined) void this.#lookFor(scope, id, kept, true)
-    else yield this.#find(scope, id)
+    else if (kept !== undefined) void this.#lookFor(scope, id, seen, { ...kept, isLasting: true }, true)
+    else yield this.#find(scope, id, seen)
   }
 
   *enterAlone(id: string): Work<void> {
     const scope = this.#current()
-    const kept = this.#database.addressOf(id)
-    const address = kept ?? ((yield this.#lookUp(scope, id)) as Address | undefined)
-    if (address !== undefined) {
-      this.#database.keepAddress(id, address)
-      void this.#ask(scope, LOCK_FAMILY, [address.family])
-    }
+    const kept: Located | undefined = this.#database.addressOf(nameOf(id, this.seen))
+    const found = kept ?? ((yield this.#lookUp(scope, id, this.seen)) as Located | undefined)
+    if (found?.isLasting === true) this.#database.keepAddress(nameOf(id, this.seen), found)
+    if (found !== undefined) void this.#ask(scope, LOCK_FAMILY, [found.family])
     yield* this.enter(id)
   }
 
@@ -166,12 +181,20 @@ export class PostgresSql implements Sql {
   enterOwner(owner: string): Step<void> {
     const counters = { undertext_compactions: 0, undertext_audit: 0, undertext_jobs: 0 }
     const state = { before: undefined, counters, look: undefined, counted: new Set<Numbered>() }
-    this.#current().session = { id: '', family: familyOf(owner), number: 0, ...state, isForgotten: false }
+    this.#current().session = {
+      id: '',
+      name: '',
+      family: familyOf(owner),
+      number: 0,
+      ...state,
+      isLasting: false,
+      isForgotten: false,
+    }
     return new Done(undefined)
   }
 
   /** Chooses the address of a new session and enters the session. The caller inserts its row. */
-  *admit(id: string, isFork = false): Work<number> {
+  *admit(id: string, owner: string | null, isFork = false): Work<number> {
     const scope = this.#current()
     const address = isFork
       ? {
@@ -180,31 +203,42 @@ export class PostgresSql implements Sql {
         }
       : { family: randomFamily(), number: 1 }
     scope.hasWritten = true
-    const held = this.#ask(scope, INSERT_NAME, [id, address.family, address.number])
+    const held = this.#ask(scope, INSERT_NAME, [id, owner ?? '', address.family, address.number])
     // The transaction must have the name before it commits.
-    this.#take(scope, id, address).look = held
+    const name = nameOf(id, owner ?? (this.seen === undefined ? undefined : null))
+    const entered = this.#take(scope, id, name, { ...address, isLasting: true })
+    entered.owner = owner ?? ''
+    entered.look = held
     return address.number
   }
 
-  *rename(id: string, newId: string): Work<void> {
-    const scope = this.#current()
-    const { family, number } = scope.entered.find((one) => one.id === id)!
-    // An insert, not an update: on a cluster, the id determines the machine of the row.
-    yield* this.run('delete from undertext_names where id = ?', id)
-    yield* this.run(INSERT_NAME, newId, family, number)
-    this.#database.keepAddress(id, undefined)
-    scope.entered = scope.entered.map((one) => (one.id === id ? { ...one, id: newId } : one))
-    scope.session = scope.entered.at(-1) ?? null
+  *isTaken(id: string, owner: Seen): Work<boolean> {
+    const [own, ...values] = owner === undefined ? ['true'] : ['owner = ?', owner ?? '']
+    return (
+      (yield* this.get(`select 1 from undertext_names where id = ? and ${own} limit 1`, id, ...values)) !==
+      undefined
+    )
   }
 
-  /** Removes the address of a session. It stays the current session of the work. */
-  *leave(id: string): Work<void> {
+  *rename(newId: string, owner: string | null): Work<void> {
     const scope = this.#current()
-    const { number } = scope.entered.find((one) => one.id === id)!
+    const entered = scope.session!
+    const { id, name, family, number } = entered
+    // An insert, not an update: on a cluster, the id determines the machine of the row.
+    yield* this.run(DELETE_NAME, id, family, number)
+    yield* this.run(INSERT_NAME, newId, owner ?? '', family, number)
+    this.#database.keepAddress(name, undefined)
+    Object.assign(entered, { id: newId, name: nameOf(newId, owner) })
+  }
+
+  /** Removes the address of the session, which stays the current session of the work. */
+  *leave(): Work<void> {
+    const entered = this.#current().session!
+    const { id, name, family, number } = entered
     yield* this.run(KEEP_NUMBER, number, number)
-    yield* this.run('delete from undertext_names where id = ?', id)
-    this.#database.keepAddress(id, undefined)
-    for (const entered of scope.entered) if (entered.id === id) entered.isForgotten = true
+    yield* this.run(DELETE_NAME, id, family, number)
+    this.#database.keepAddress(name, undefined)
+    entered.isForgotten = true
   }
 
   keyOf(session: number, place: { readonly position: number } | { readonly ordinal: number }): number {
@@ -234,7 +268,14 @@ export class PostgresSql implements Sql {
   }
 
   appendOnce(batch: AppendCall): Step<Row | undefined> {
-    return this.once('append', batch.id, (this.isDistributed ? appendCall : appendStatement)(batch))
+    // The function of a cluster, and a statement without a transaction, can't check the owner.
+    if (this.seen !== undefined && (this.isDistributed || this.#setsOwner)) return NOT_ONCE
+    const statement = this.isDistributed ? appendCall(batch) : appendStatement(batch, this.seen)
+    return this.once('append', batch.id, statement)
+  }
+
+  get #setsOwner(): boolean {
+    return this.#database.options.rowSecurity && typeof this.seen === 'string'
   }
 
   /**
@@ -306,16 +347,22 @@ export class PostgresSql implements Sql {
         if (!(await this.#isStale(scope))) throw error
       } finally {
         this.#scope = undefined
-        await release(scope)
+        await this.#leaveOutside(scope)
       }
     }
+  }
+
+  /** Returns the connection of statements without a transaction of their own. */
+  async #leaveOutside(scope: Scope): Promise<void> {
+    if (scope.kind === 'outside' && this.#setsOwner) await this.#end(scope, 'rollback')
+    else await release(scope)
   }
 
   /** Runs a transaction, and retries it while that may help. */
   async #transact<T>(kind: 'read' | 'write', verb: string, work: () => Work<T>): Promise<T> {
     this.#check(kind, verb)
     const around = this.#scope
-    if (around !== undefined) await release(around)
+    if (around !== undefined) await this.#leaveOutside(around)
     const deadline = this.#deadline()
     const begin = (): Scope => (this.#scope = scopeOf(kind, verb))
     try {
@@ -334,8 +381,10 @@ export class PostgresSql implements Sql {
   }
 
   async #attempt<T>(scope: Scope, work: () => Work<T>, deadline: number): Promise<T> {
-    if (scope.kind === 'read') this.#send(scope, 'begin isolation level repeatable read, read only')
-    else this.#begin(scope, deadline)
+    if (scope.kind === 'read') {
+      this.#send(scope, 'begin isolation level repeatable read, read only')
+      this.#setOwner(scope)
+    } else this.#begin(scope, deadline)
     try {
       const result = await drive(work())
       if (await this.#isStale(scope)) throw new Error('a session moved to another address')
@@ -358,6 +407,11 @@ export class PostgresSql implements Sql {
     // Zero would mean no limit.
     const left = Math.max(1, Math.ceil(deadline - performance.now()))
     this.#send(scope, `set local lock_timeout = ${left}`)
+    this.#setOwner(scope)
+  }
+
+  #setOwner(scope: Scope): void {
+    if (this.#setsOwner) this.#send(scope, "select set_config('undertext.owner', $1, true)", [this.seen])
   }
 
   /**
@@ -370,10 +424,11 @@ export class PostgresSql implements Sql {
     { text, values, readsRows }: OnceStatement,
   ): Promise<Row | undefined> {
     this.#check('write', verb)
-    const address = this.#database.addressOf(id)
+    const name = nameOf(id, this.seen)
+    const address = this.#database.addressOf(name)
     if (address === undefined) return undefined
     const scope = scopeOf('write', verb)
-    this.#take(scope, id, address)
+    this.#take(scope, id, name, { ...address, isLasting: true })
     const token = randomUUID()
     const limit = Math.max(1, this.#database.options.busyTimeoutMs)
     if (readsRows) {
@@ -434,8 +489,8 @@ export class PostgresSql implements Sql {
     await Promise.allSettled([...sent, this.#send(scope, 'commit')])
     const { failure } = scope
     if (failure === undefined) {
-      for (const { id, family, number, isForgotten } of scope.entered)
-        if (!isForgotten) this.#database.keepAddress(id, { family, number })
+      for (const { name, family, number, isForgotten, isLasting } of scope.entered)
+        if (!isForgotten && isLasting) this.#database.keepAddress(name, { family, number })
       return release(scope)
     }
     if (!failure.isLost || !scope.hasConnected) throw failure.error
@@ -448,11 +503,11 @@ export class PostgresSql implements Sql {
 
   async #outcome({ verb, entered: [entered] }: Scope, token: string): Promise<Outcome> {
     if (entered === undefined) return 'unknown'
-    const { family, number, id, before, isForgotten } = entered
+    const { family, number, id, owner, before, isForgotten } = entered
     const outcome = await this.#askOnNewConnection(verb, async (scope): Promise<Outcome> => {
       // The lost transaction may still be running. Both statements wait for its end, because it holds the name or the row.
       if (before === undefined)
-        await this.#ask(scope, `${INSERT_NAME} on conflict do nothing`, [id, family, number])
+        await this.#ask(scope, `${INSERT_NAME} on conflict do nothing`, [id, owner ?? '', family, number])
       const now = (await this.#ask(scope, LOCK_WRITE, [family, number])).rows[0]
       if (now?.[0] === token || (now === undefined && isForgotten)) return 'done'
       return now?.[0] === before?.[0] && now?.[1] === before?.[1] ? 'undone' : 'unknown'
@@ -467,31 +522,46 @@ export class PostgresSql implements Sql {
     await release(scope)
   }
 
-  async #find(scope: Scope, id: string): Promise<void> {
+  async #find(scope: Scope, id: string, seen: Seen): Promise<void> {
     scope.session = null
-    const found = await this.#lookUp(scope, id)
-    if (found !== undefined && !(await this.#lookFor(scope, id, found, false))) scope.session = null
+    const found = await this.#lookUp(scope, id, seen)
+    if (found === undefined) return
+    const { family, number } = found
+    // It may have been entered under another name: as the session of its owner, or as the only one with its id.
+    const known = scope.entered.find((one) => one.family === family && one.number === number)
+    if (known !== undefined && !known.isForgotten) scope.session = known
+    else if (!(await this.#lookFor(scope, id, seen, found, false))) scope.session = null
   }
 
-  async #lookUp(scope: Scope, id: string): Promise<Address | undefined> {
-    const { rows } = await this.#ask(scope, 'select family, session from undertext_names where id = ?', [id])
-    return rows[0] && { family: rows[0][0] as number, number: rows[0][1] as number }
+  /** For a store of all owners, finds the session without an owner, or else the only one with this id; its address isn't kept. */
+  async #lookUp(scope: Scope, id: string, seen: Seen): Promise<Located | undefined> {
+    const { rows } = await (seen === undefined
+      ? this.#ask(scope, LOOK_UP_ANY, [id])
+      : this.#ask(scope, LOOK_UP, [id, seen ?? '']))
+    const [first, second] = rows
+    if (first === undefined || (first[2] !== '' && second !== undefined)) return undefined
+    const isLasting = seen !== undefined || first[2] === ''
+    return { family: first[0] as number, number: first[1] as number, isLasting }
   }
 
   /** Enters a session at an address, and for a write locks its row; returns whether it is there. */
-  #lookFor(scope: Scope, id: string, address: Address, isKept: boolean): Promise<boolean> {
-    const entered = this.#take(scope, id, address)
+  #lookFor(scope: Scope, id: string, seen: Seen, located: Located, isKept: boolean): Promise<boolean> {
+    const { family, number } = located
+    const name = nameOf(id, seen)
+    const entered = this.#take(scope, id, name, located)
     const sentAt = Date.now()
+    const ofOwner = seen === undefined ? '' : 'and owner is not distinct from cast(? as text)'
     const text = scope.kind === 'write' ? LOCK_SESSION : FIND_SESSION
-    const look = this.#ask(scope, text, [address.family, address.number, id]).then(({ rows: [row] }) => {
+    const values = seen === undefined ? [] : [seen]
+    const look = this.#ask(scope, text(ofOwner), [family, number, id, ...values]).then(({ rows: [row] }) => {
       if (row === undefined) {
         scope.isStale ||= isKept
-        this.#database.keepAddress(id, undefined)
+        this.#database.keepAddress(name, undefined)
         return false
       }
       // `row[0]` is when the statement arrived at the server, however long it then waited for the lock.
       this.#clockOffset = (row[0] as number) - sentAt
-      if (!isKept) this.#database.keepAddress(id, address)
+      if (!isKept && located.isLasting === true) this.#database.keepAddress(name, { family, number })
       if (scope.kind !== 'write') return true
       const [, lastWrite, version, ...counts] = row
       entered.before = [lastWrite, version]
@@ -510,10 +580,10 @@ export class PostgresSql implements Sql {
     return scope.isStale
   }
 
-  #take(scope: Scope, id: string, { family, number }: Address): Entered {
+  #take(scope: Scope, id: string, name: string, { family, number, isLasting = false }: Located): Entered {
     const counters = { undertext_compactions: 0, undertext_audit: 0, undertext_jobs: 0 }
     const state = { before: undefined, counters, look: undefined, counted: new Set<Numbered>() }
-    const entered: Entered = { id, family, number, ...state, isForgotten: false }
+    const entered: Entered = { id, name, family, number, isLasting, ...state, isForgotten: false }
     scope.session = entered
     scope.entered.push(entered)
     return entered
@@ -527,15 +597,18 @@ export class PostgresSql implements Sql {
 
   /** Sends a statement in the common SQL. The promise may be ignored. */
   #ask(scope: Scope, text: string, values: unknown[]): Promise<PostgresResult> {
-    const statement = this.#database.statement(text)
+    const statement = this.#database.statement(text, this.seen)
     if (values.length !== statement.parameters)
       throw new Error(`A statement with ${statement.parameters} parameters received ${values.length} values.`)
-    if (statement.usesFamily && scope.session === undefined)
+    const { added } = statement
+    if (scope.session === undefined && (added.includes('family') || added.includes('session')))
       throw new Error('Enter the session before running statements about it.')
     if (scope.session === null && text.includes('{?,}'))
       throw new Error('A row can only be inserted into an existing session.')
     // -1 stands for no family.
-    const all = statement.usesFamily ? [...values, scope.session?.family ?? -1] : values
+    const { family = -1, number = -1 } = scope.session ?? {}
+    const known = { family, session: number, owner: this.seen }
+    const all = added.length === 0 ? values : [...values, ...added.map((what) => known[what])]
     return this.#send(scope, statement.text, all, statement.name)
   }
 
@@ -548,7 +621,14 @@ export class PostgresSql implements Sql {
 
   async #answer(scope: Scope, text: string, values: unknown[], name?: string): Promise<PostgresResult> {
     try {
-      scope.connection ??= this.#acquire(scope)
+      if (scope.connection === undefined) {
+        scope.connection = this.#acquire(scope)
+        // The setting of an owner only lasts as long as a transaction.
+        if (scope.kind === 'outside' && this.#setsOwner) {
+          void this.#send(scope, 'begin isolation level read committed, read only')
+          this.#setOwner(scope)
+        }
+      }
       const connection = await scope.connection
       const result = await connection.query(text, values, name)
       scope.hasAnswered = true
@@ -598,8 +678,9 @@ const COUNTED = ['undertext_compactions', 'undertext_audit', 'undertext_jobs'] a
 
 const CLOCK = '(extract(epoch from statement_timestamp()) * 1000)::bigint'
 const ROW = 'from undertext_sessions where family = ? and no = ?'
-const FIND_SESSION = `select ${CLOCK} ${ROW} and id = ?`
-const LOCK_SESSION = `select ${CLOCK}, last_write, version, compacted, audited, jobbed ${ROW} and id = ? for no key update`
+const FIND_SESSION = (ofOwner: string): string => `select ${CLOCK} ${ROW} and id = ? ${ofOwner}`
+const LOCK_SESSION = (ofOwner: string): string =>
+  `select ${CLOCK}, last_write, version, compacted, audited, jobbed ${ROW} and id = ? ${ofOwner} for no key update`
 const LOCK_LAST = `select last_write, messages, incarnation ${ROW} for no key update`
 const LOCK_WRITE = `select last_write, version ${ROW} for no key update`
 const LOCK_FAMILY = 'select pg_advisory_xact_lock(cast(? as bigint))'
@@ -608,7 +689,11 @@ const UPDATE_SESSION = `update undertext_sessions set last_write = ?, compacted 
 /** If two forks take the same number at once, one of them is retried. */
 const NEXT_SESSION = 'select 1 + max(greatest(no, purged_no)) from undertext_sessions where {family} true'
 const KEEP_NUMBER = 'update undertext_sessions set purged_no = greatest(purged_no, ?) where {family} no <> ?'
-const INSERT_NAME = 'insert into undertext_names (id, family, session) values (?, ?, ?)'
+const LOOK_UP = 'select family, session, owner from undertext_names where id = ? and owner = ?'
+const LOOK_UP_ANY = 'select family, session, owner from undertext_names where id = ? order by owner limit 2'
+const INSERT_NAME = 'insert into undertext_names (id, owner, family, session) values (?, ?, ?, ?)'
+const DELETE_NAME = 'delete from undertext_names where id = ? and family = ? and session = ?'
+const NOT_ONCE = new Done(undefined)
 
 function* waitFor<T>(answer: Promise<PostgresResult>, pick: (result: PostgresResult) => T): Work<T> {
   return pick((yield answer) as PostgresResult)

@@ -101,4 +101,14 @@ export const MIGRATIONS: readonly (readonly string[])[] = [
     "CREATE TRIGGER notes_are_kept BEFORE DELETE ON {schema}.notes FOR EACH ROW WHEN ((current_setting('undertext.purging'::text, true) IS DISTINCT FROM 'on'::text)) EXECUTE FUNCTION {schema}.refuse('notes are kept; only a purge removes them');",
     "CREATE TRIGGER notes_are_not_truncated BEFORE TRUNCATE ON {schema}.notes FOR EACH STATEMENT EXECUTE FUNCTION {schema}.refuse('notes are kept');",
   ], // 0000_baseline
+  [
+    "-- A session is named by its id and its owner. The addresses are written again, because on a cluster no statement joins the two tables.\nALTER TABLE {schema}.\"names\" DROP CONSTRAINT \"names_pkey\";",
+    "ALTER TABLE {schema}.\"names\" ADD COLUMN \"owner\" text DEFAULT '' NOT NULL;",
+    "ALTER TABLE {schema}.\"names\" ALTER COLUMN \"owner\" SET STATISTICS 0;",
+    "DELETE FROM {schema}.\"names\";",
+    "INSERT INTO {schema}.\"names\" (\"id\", \"owner\", \"family\", \"session\") SELECT \"id\", coalesce(\"owner\", ''), \"family\", \"no\" FROM {schema}.\"sessions\";",
+    "ALTER TABLE {schema}.\"names\" ADD CONSTRAINT \"names_pkey\" PRIMARY KEY(\"id\",\"owner\");",
+    "DROP INDEX {schema}.\"sessions_id\";",
+    "CREATE INDEX \"sessions_id\" ON {schema}.\"sessions\" USING btree (\"family\",\"id\");",
+  ], // 0001_owners
 ]

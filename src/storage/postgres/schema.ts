@@ -30,12 +30,17 @@ const tsvector = customType<{ data: string }>({ dataType: () => 'tsvector' })
 const bytea = customType<{ data: Uint8Array }>({ dataType: () => 'bytea' })
 const family = () => long('family').notNull()
 
-/** The address of each session. This is the only table that is keyed by the caller's id. */
-export const names = undertext.table('names', {
-  id: text().primaryKey(),
-  family: family(),
-  session: long().notNull(),
-})
+/** The address of each session, by its id and its owner (empty for none). This is the only table that is keyed by the caller's id. */
+export const names = undertext.table(
+  'names',
+  {
+    id: text().notNull(),
+    owner: text().notNull().default(''),
+    family: family(),
+    session: long().notNull(),
+  },
+  (table) => [primaryKey({ name: 'names_pkey', columns: [table.id, table.owner] })],
+)
 
 /** Conversations, with counters and lease. The counters are updated in the transaction of every change. */
 export const sessions = undertext.table(
@@ -97,7 +102,8 @@ export const sessions = undertext.table(
   },
   (table) => [
     primaryKey({ name: 'sessions_pkey', columns: [table.family, table.no] }),
-    uniqueIndex('sessions_id').on(table.family, table.id),
+    // `names` keeps it unique for an owner.
+    index('sessions_id').on(table.family, table.id),
     index('sessions_forks').on(table.family, table.forkedFrom).where(sql`forked_at is not null`),
     index('sessions_staged').on(table.family, table.stagedBy).where(sql`staged_by is not null`),
     // The next three indexes serve queries over all families.

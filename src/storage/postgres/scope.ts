@@ -10,6 +10,12 @@ export type Address = { readonly family: number; readonly number: number }
 /** A session that a transaction has entered. For a write, its row is locked. */
 export type Entered = Address & {
   readonly id: string
+  /** Its id and whose sessions were seen when it was entered. */
+  readonly name: string
+  /** Whether the name will stand for this address in later transactions. */
+  readonly isLasting: boolean
+  /** The owner of a session that the transaction creates; empty for none. */
+  owner?: string
   /** `last_write` and `version` before the transaction; `undefined` for a session that it creates. */
   before: Row | undefined
   /** The last numbers of its compactions, audit entries and jobs. */

@@ -1,4 +1,5 @@
 import { locationOf } from '../location.ts'
+import type { Seen } from '../owners.ts'
 import { storageOver } from '../sql/storage.ts'
 import type { Estimators, Storage } from '../storage.ts'
 import { isDistributed } from './citus.ts'
@@ -18,6 +19,7 @@ export type PostgresStoreOptions = {
   readonly readonly: boolean
   readonly adopt: boolean
   readonly busyTimeoutMs: number
+  readonly rowSecurity: boolean
 }
 
 /** Returns whether a value is one of the sources that are objects. */
@@ -54,7 +56,15 @@ export async function openPostgres(
     throw readFailure(error, { location, busyTimeoutMs, verb: 'openStore' }).error
   }
   const database = new PostgresDatabase(driver, { ...options, location, estimators, isDistributed: isSpread })
-  return storageOver(database)
+  return storageFor(database)
+}
+
+function storageFor(database: PostgresDatabase, seen?: Seen): Storage {
+  return storageOver({
+    perform: (work) => database.perform(work, seen),
+    seenBy: (other) => storageFor(database, other),
+    close: () => database.close(),
+  })
 }
 
 /** How long the server may take for a statement, apart from waiting for locks. */

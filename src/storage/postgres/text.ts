@@ -1,3 +1,5 @@
+import type { Seen } from '../owners.ts'
+
 /** Fragments that become a word, or nothing. */
 const WORDS: { readonly [name: string]: string } = {
   index: '',
@@ -15,11 +17,14 @@ const WORDS: { readonly [name: string]: string } = {
   newest: 'added desc, family desc, no desc',
 }
 
+/** The family and the number of the current session, and the owner whose sessions are seen. */
+export type Added = 'family' | 'session' | 'owner'
+
 export type Translated = {
   readonly text: string
-  /** Whether the family is the last parameter. */
-  readonly usesFamily: boolean
-  /** The parameters without the family. */
+  /** What the engine adds, in this order, after the parameters. */
+  readonly added: readonly Added[]
+  /** The parameters without those. */
   readonly parameters: number
 }
 
@@ -37,26 +42,36 @@ const ALIAS = /^\s+(?:as\s+)?([a-z_]\w*)/i
  * Translates a statement in the common SQL (../sql/sql.ts) for the tables of a schema. A table's name becomes its alias, so that
  * `undertext_messages.key` is a column in both engines: `from undertext_messages` becomes `from "schema".messages as undertext_messages`.
  */
-export function translate(text: string, schema: string): Translated {
+export function translate(text: string, schema: string, seen?: Seen): Translated {
   const parameters = parametersOf(text)
-  const family = `$${parameters + 1}::bigint`
+  const added: Added[] = []
   const quoted = `"${schema.replaceAll('"', '""')}"`
-  let usesFamily = false
   let plain = 0
 
-  const withFamily = (translated: string): string => {
-    usesFamily = true
-    return translated
+  const given = (what: Added): string => {
+    if (!added.includes(what)) added.push(what)
+    return `$${parameters + 1 + added.indexOf(what)}::${what === 'owner' ? 'text' : 'bigint'}`
   }
   const parameter = (number: string): string => `$${number === '' ? ++plain : number}`
   const fragmentOf = (fragment: string, rest: string): string => {
     const [name = '', argument = '', second = ''] = fragment.split(' ')
     if (name === 'family') {
       const column = argument === '' ? 'family' : `${argument}.family`
-      return withFamily(`${column} = ${family} and`)
+      return `${column} = ${given('family')} and`
     }
-    if (name === 'family,') return argument === '' ? withFamily('family,') : `${argument}.family,`
-    if (name === '?,') return withFamily(`${family},`)
+    if (name === 'named')
+      return `${argument === '' ? 'undertext_sessions' : argument}.no = ${given('session')} and`
+    if (name === 'seen') {
+      if (seen === undefined) return ''
+      const column = `${argument === '' ? 'undertext_sessions' : argument}.owner`
+      return seen === null ? `${column} is null and` : `${column} = ${given('owner')} and`
+    }
+    if (name === 'family,') {
+      if (argument !== '') return `${argument}.family,`
+      given('family')
+      return 'family,'
+    }
+    if (name === '?,') return `${given('family')},`
     if (name === 'schema') return quoted
     // Without `offset 0`, the server would read the whole table, because it can't know the number of rows.
     if (name === 'found') return `offset 0) ${argument}`
@@ -86,7 +101,7 @@ export function translate(text: string, schema: string): Translated {
     const name = `${quoted}.${table}`
     return hasAlias(rest) ? name : `${name} as undertext_${table}`
   })
-  return { text: translated, usesFamily, parameters }
+  return { text: translated, added, parameters }
 }
 
 /** Returns the number of parameters of a statement. Either all of them are numbered, or none. */

@@ -32,7 +32,7 @@ import {
   readBlobs,
 } from './content-codec.ts'
 import { decodeRole, encodeFlags, encodeRole, encodeTools, rowId } from './row-codec.ts'
-import { decodeSettings, estimatorOf, insertSession, requireHead } from './sessions.ts'
+import { decodeSettings, estimatorOf, insertSession, rejectAmbiguous, requireHead } from './sessions.ts'
 import { reading, type Sql } from './sql.ts'
 import { CONTENT_OF_M } from './view.ts'
 import { begun, Done, mapped, type Step, type Work } from './work.ts'
@@ -277,10 +277,11 @@ function* headOf(sql: Sql, sessionId: string, withSettings: boolean): Work<Head>
   yield* sql.enter(sessionId)
   const row = yield* sql.get(
     `select no, incarnation, messages, estimator${withSettings ? ', config, provider, model' : ''}
-     from undertext_sessions where {family} id = ?`,
+     from undertext_sessions where {family} {named} id = ?`,
     sessionId,
   )
   if (row === undefined) {
+    yield* rejectAmbiguous(sql, sessionId)
     const { no, incarnation, estimator } = yield* insertSession(
       sql,
       sessionId,
@@ -569,7 +570,7 @@ export function* takenMessageIds(
 ): Work<ReadonlySet<unknown>> {
   if (ids.length === 0) return NONE_TAKEN
   const rows = yield* sql.all(
-    `select id from undertext_messages where {family} session = (select no from undertext_sessions where {family} id = ?)
+    `select id from undertext_messages where {family} session = (select no from undertext_sessions where {family} {named} id = ?)
        and id in (select value from {texts ?} k)`,
     sessionId,
     JSON.stringify(ids),

@@ -15,7 +15,7 @@ export const readCircuit = outside('compactSession', circuitOf)
 
 function* circuitOf(sql: Sql, id: string): Work<Circuit | undefined> {
   yield* sql.enter(id)
-  const statement = `select ${CIRCUIT.of('c')} from undertext_circuits c join undertext_sessions s on {family s} s.no = c.session where {family c} s.id = ?`
+  const statement = `select ${CIRCUIT.of('c')} from undertext_circuits c join undertext_sessions s on {family s} s.no = c.session where {family c} {named s} s.id = ?`
   const row = yield* sql.get(statement, id)
   return row && decode(row)
 }
@@ -74,7 +74,7 @@ export const readSpending = outside(
     const ofSession =
       id === undefined
         ? ''
-        : ' and {family} session = (select no from undertext_sessions where {family} id = ?)'
+        : ' and {family} session = (select no from undertext_sessions where {family} {named} id = ?)'
     const row = yield* sql.get(
       `select count(*), coalesce(sum(coalesce({number usage inputTokens}, 0) + coalesce({number usage outputTokens}, 0)), 0),
          coalesce(sum(cost), 0), min(created_at) from undertext_compactions where ${asked}${ofSession}`,
@@ -155,7 +155,7 @@ function* cachedTokensOf(sql: Sql, id: string, provider: string, model: string):
   const row = yield* sql.get(
     `select u.last_cache_read_tokens, u.last_cache_creation_tokens from undertext_sessions s
      join undertext_measurements m on {family m} m.session = s.no and m.provider = ? and m.model = ? and m.view_epoch = s.view_epoch
-     join undertext_usage u on {family u} u.session = s.no and u.provider = m.provider and u.model = m.model where {family s} s.id = ?`,
+     join undertext_usage u on {family u} u.session = s.no and u.provider = m.provider and u.model = m.model where {family s} {named s} s.id = ?`,
     provider,
     model,
     id,

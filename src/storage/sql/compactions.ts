@@ -57,7 +57,7 @@ export function* someCompactions(
   ...parameters: unknown[]
 ): Work<StoredCompaction[]> {
   const isId = typeof session === 'string'
-  const named = isId ? '(select no from undertext_sessions where {family} id = ?)' : '?'
+  const named = isId ? '(select no from undertext_sessions where {family} {named} id = ?)' : '?'
   const text = `${STORED} where {family c} c.session = ${named} and ${where}`
   return distinctRows(yield* sql.all(text, session, ...parameters)).map(decodeStored)
 }

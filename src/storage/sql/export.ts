@@ -273,7 +273,7 @@ function* requireSame(sql: Sql, { head, within }: ExportedHead): Work<void> {
   const { id, incarnation, messages } = head.session
   yield* sql.enter(id)
   const row = yield* sql.get(
-    'select no, messages from undertext_sessions where {family} id = ? and incarnation = ?',
+    'select no, messages from undertext_sessions where {family} {named} id = ? and incarnation = ?',
     id,
     incarnation,
   )

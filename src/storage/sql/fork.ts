@@ -29,6 +29,7 @@ import {
   FORKS_OF,
   insertSession,
   readSession,
+  requireFreeId,
   requireSession,
   type StoredSession,
   sessionsWhere,
@@ -75,9 +76,8 @@ type Forking = {
 export const forkSession = writing(
   'sessions.fork',
   function* (sql: Sql, id: string, { id: newId, title, at, actor }: ForkRequest): Work<Session> {
-    if ((yield* readSession(sql, newId)) !== undefined)
-      throw new UndertextError('SESSION_EXISTS', { sessionId: newId })
     const origin = yield* requireSession(sql, id)
+    yield* requireFreeId(sql, newId, origin.owner ?? sql.seen)
     const past = at && (yield* pointOf(sql, origin, at))
     const position = past?.position ?? origin.messageCount
     const fields = title === undefined ? origin : { ...origin, title }
@@ -92,7 +92,7 @@ export const forkSession = writing(
     yield* copyMeasurements(sql, forking)
     yield* writeAudit(sql, fork.no, { event: 'forked', actor, detail: { from: id, position } })
     yield* writeAudit(sql, origin.no, { event: 'forked', actor, detail: { fork: newId, position } })
-    return yield* requireSession(sql, newId)
+    return (yield* sessionsWhere(sql, '{family} no = ?', fork.no))[0]!
   },
 )
 
@@ -122,7 +122,7 @@ export function* bringBack(
 /** Returns the direct forks of a session, oldest first. */
 export const listForks = reading('sessions.forks', function* (sql: Sql, id: string): Work<Session[]> {
   const { no } = yield* requireSession(sql, id)
-  return yield* sessionsWhere(sql, `${FORKS_OF} and staged_by is null order by no`, no)
+  return yield* sessionsWhere(sql, `{seen} ${FORKS_OF} and staged_by is null order by no`, no)
 })
 
 /** The columns of a compaction: first those that differ in a copy, then the others. */

@@ -4,7 +4,7 @@ import { writeAudit } from './audit.ts'
 import { addReferences, blobsOf, dropReferences } from './content-codec.ts'
 import { dropSession, transferToForks } from './purge.ts'
 import { requestBlobs } from './requests.ts'
-import { insertSession, readSession, requireSession, type StoredSession, updateFields } from './sessions.ts'
+import { insertSession, requireFreeId, requireSession, type StoredSession, updateFields } from './sessions.ts'
 import { outside, type Sql, writing } from './sql.ts'
 import type { Work } from './work.ts'
 
@@ -18,7 +18,7 @@ export const beginImport = writing(
   'beginImport',
   function* (sql: Sql, request: NewImport): Work<StoredSession> {
     const { id, fields, estimator, holder, expiresAt, incarnations } = request
-    yield* requireFreeId(sql, id)
+    yield* requireFreeId(sql, id, sql.seen)
     const incarnation = request.incarnation ?? (incarnations && (yield* firstFree(sql, incarnations)))
     if (incarnations !== undefined && incarnation === undefined)
       throw new UndertextError('SESSION_EXISTS', { sessionId: id })
@@ -53,9 +53,11 @@ export function* publish(
   { fields, createdAt, updatedAt, audit }: FinishedImport,
 ): Work<Session> {
   const { no } = yield* requireImport(sql, importId)
-  yield* requireFreeId(sql, id)
   if (fields !== undefined) yield* updateFields(sql, yield* requireSession(sql, importId), fields)
-  yield* sql.rename(importId, id)
+  const { owner } = yield* requireSession(sql, importId)
+  yield* requireFreeId(sql, id, owner ?? sql.seen)
+  yield* requireImport(sql, importId)
+  yield* sql.rename(id, owner ?? null)
   yield* sql.run(
     `update undertext_sessions set id = ?, staged_by = null, lease_run = null, lease_holder = null, lease_expires = null,
        created_at = coalesce(?, created_at), updated_at = coalesce(?, updated_at) where {family} no = ?`,
@@ -80,7 +82,8 @@ export function* setAside(
     for (const table of ['compactions', 'jobs'])
       yield* sql.run(`delete from undertext_${table} where {family} session = ?`, no)
   })
-  yield* sql.rename(id, name)
+  yield* sql.enter(id)
+  yield* sql.rename(name, session.owner ?? null)
   yield* sql.run(
     `update undertext_sessions set id = ?, staged_by = ?, lease_run = ?, lease_holder = ?, lease_expires = ? where {family} no = ?`,
     ...[name, holder, name, holder, expiresAt, no],
@@ -97,15 +100,10 @@ export function* requireImport(sql: Sql, id: string): Work<{ readonly no: number
 function* importNo(sql: Sql, id: string): Work<number | undefined> {
   yield* sql.enter(id)
   const row = yield* sql.get(
-    'select no from undertext_sessions where {family} id = ? and staged_by is not null',
+    'select no from undertext_sessions where {family} {named} id = ? and staged_by is not null',
     id,
   )
   return row?.[0] as number | undefined
-}
-
-function* requireFreeId(sql: Sql, id: string): Work<void> {
-  if ((yield* readSession(sql, id)) !== undefined)
-    throw new UndertextError('SESSION_EXISTS', { sessionId: id })
 }
 
 /** Removes some rows of an import, newest first; returns whether nothing is left. Has no effect on a finished import. */
@@ -134,7 +132,7 @@ export function* discardSome(sql: Sql, id: string, rows: number, isLater = false
       const isEmpty = keys.length < rows
       if (isEmpty) {
         addReferences(references, yield* requestBlobs(sql, no))
-        yield* dropSession(sql, id, no, references)
+        yield* dropSession(sql, no, references)
       } else yield* dropReferences(sql, references)
       return isEmpty
     })
@@ -154,7 +152,7 @@ function* discardRows(sql: Sql, keys: readonly number[]): Work<Map<string, numbe
 }
 
 export const importsInProgress = outside('importsInProgress', function* (sql: Sql): Work<ImportInProgress[]> {
-  const statement = `select id, staged_by, coalesce(lease_expires, updated_at) from undertext_sessions where staged_by is not null`
+  const statement = `select id, staged_by, coalesce(lease_expires, updated_at) from undertext_sessions where {seen} staged_by is not null`
   const rows = (yield* sql.all(statement)) as unknown as [string, string, number][]
   return rows.map(([id, holder, expiresAt]) => ({ id, holder, expiresAt }))
 })

@@ -1,6 +1,7 @@
 import { UndertextError } from '../../core/errors.ts'
 import { isObject, stringifyJson } from '../../core/messages/json.ts'
 import type { ClaimedJob, Job, JobClaim, JobEnd, JobRequest, JobState, NewJob, RunOfJob } from '../jobs.ts'
+import type { SessionName } from '../owners.ts'
 import { claimName, isHeld as isHeldBy, LEASE_MS } from '../process.ts'
 import { insertInto, JOB } from './columns.ts'
 import { requireHead, requireSession } from './sessions.ts'
@@ -11,7 +12,7 @@ import type { Work } from './work.ts'
 const KEPT_JOBS = 100
 
 const COLUMNS = `j.id, s.id, j.state, j.run, j.attempts, j.position, j.view_epoch, j.not_before, j.error, j.created_at, j.changed_at,
-  j.holder, j.expires, j.request, j.no, j.session`
+  j.holder, j.expires, j.request, j.no, j.session, s.owner`
 const SELECT = `select ${COLUMNS} from undertext_jobs j join undertext_sessions s on {same s j} s.no = j.session`
 const INSERT = insertInto('undertext_jobs', ['no', 'session', ...JOB.names])
 const OPEN = "state in ('queued', 'running')"
@@ -25,6 +26,7 @@ type StoredJob = {
   readonly holder: string | undefined
   readonly expires: number
   readonly request: unknown
+  readonly owner: string | undefined
 }
 
 export const enqueueJob = writing(
@@ -210,10 +212,10 @@ export function* settleJob(
 }
 
 export function* cancelJob(sql: Sql, jobId: string): Work<Job | undefined> {
-  const known = yield* readJob(sql, jobId)
+  const known = yield* sql.outside('jobs.cancel', () => findJob(sql, 'j.id = ?', jobId))
   if (known === undefined) return undefined
   return yield* sql.write('jobs.cancel', function* () {
-    yield* sql.enter(known.sessionId)
+    yield* sql.enter(known.job.sessionId, known.owner ?? null)
     const changed = yield* sql.change(
       `update undertext_jobs set state = 'cancelled', ${ENDED} where {family} id = ? and ${OPEN}`,
       Date.now(),
@@ -248,19 +250,21 @@ export const readJobs = reading('jobs.list', function* (sql: Sql, id: string, li
   return rows.map((row) => decode(row).job)
 })
 
-export const readWaiting = outside('jobs.whenIdle', function* (sql: Sql, limit: number): Work<string[]> {
-  const statement = `select s.id from undertext_jobs j join undertext_sessions s on {same s j} s.no = j.session where j.${OPEN} order by j.no limit ?`
-  return (yield* sql.all(statement, limit)).map((row) => row[0] as string)
+export const readWaiting = outside('jobs.whenIdle', function* (sql: Sql, limit: number): Work<SessionName[]> {
+  const statement = `select s.id, s.owner from undertext_jobs j join undertext_sessions s on {same s j} s.no = j.session
+    where {seen s} j.${OPEN} order by j.no limit ?`
+  const rows = yield* sql.all(statement, limit)
+  return rows.map(([id, owner]) => ({ id: id as string, owner: owner as string | null }))
 })
 
 function* findJob(sql: Sql, where: string, value: string | number): Work<StoredJob | undefined> {
-  const row = yield* sql.get(`${SELECT} where ${where}`, value)
+  const row = yield* sql.get(`${SELECT} where {seen s} ${where}`, value)
   return row && decode(row)
 }
 
 function* openOfId(sql: Sql, id: string): Work<StoredJob | undefined> {
   yield* sql.enter(id)
-  return yield* findJob(sql, `{family j} {family s} j.${OPEN} and s.id = ?`, id)
+  return yield* findJob(sql, `{family j} {family s} {named s} j.${OPEN} and s.id = ?`, id)
 }
 
 function decode(row: Row): StoredJob {
@@ -284,6 +288,7 @@ function decode(row: Row): StoredJob {
     request: row[13],
     no: row[14] as number,
     session: row[15] as number,
+    owner: text(16),
   }
 }
 

@@ -20,7 +20,7 @@ export function* leaseOfId(sql: Sql, id: string): Work<Lease | undefined> {
 function* leaseWhere(sql: Sql, column: 'id' | 'no', value: string | number): Work<Lease | undefined> {
   if (column === 'id') yield* sql.enter(value as string)
   const row = yield* sql.get(
-    `select lease_run, lease_holder, lease_expires from undertext_sessions where {family} ${column} = ? and lease_run is not null`,
+    `select lease_run, lease_holder, lease_expires from undertext_sessions where {family} ${column === 'id' ? '{named} id' : 'no'} = ? and lease_run is not null`,
     value,
   )
   if (row === undefined) return undefined
@@ -122,7 +122,8 @@ function isAlive(sql: Sql, { expiresAt, holder, runId }: Lease): boolean {
 
 function* setExpiry(sql: Sql, id: string, { runId, expiresAt }: Lease): Work<boolean> {
   yield* sql.enter(id)
-  const statement = 'update undertext_sessions set lease_expires = ? where {family} id = ? and lease_run = ?'
+  const statement =
+    'update undertext_sessions set lease_expires = ? where {family} {named} id = ? and lease_run = ?'
   return (yield* sql.change(statement, expiresAt + (yield* sql.clockOffset()), id, runId)) === 1
 }
 
@@ -184,7 +185,7 @@ export function* noteAnswer(sql: Sql, id: string, attemptId: string, summary: Su
     yield* sql.enter(id)
     yield* sql.run(
       `update undertext_compactions set summarizer = ?, model = ?, prompt_version = ?, usage = ?, cost = ?
-       where {family} id = ? and session = (select no from undertext_sessions where {family} id = ?)
+       where {family} id = ? and session = (select no from undertext_sessions where {family} {named} id = ?)
          and status in ('running', 'expired')`,
       ...recordColumns(summary),
       attemptId,

@@ -16,12 +16,14 @@ export function* readSessions(
   return yield* sql.outside('moveStore', function* () {
     const isLater = after === undefined ? '' : `and {age} > (${after.map(() => '?').join(', ')})`
     const rows = yield* sql.all(
-      `select id, messages, {ages} from undertext_sessions where staged_by is null ${isLater} order by {ages} limit ?`,
+      `select id, messages, owner, {ages} from undertext_sessions where {seen} staged_by is null ${isLater} order by {ages} limit ?`,
       ...(after ?? []),
       limit,
     )
-    const sessions = rows.map(([id, messages]) => ({ id: id as string, messages: messages as number }))
-    return { sessions, next: rows.length < limit ? undefined : (rows.at(-1)!.slice(2) as number[]) }
+    const sessions = rows.map(([id, messages, owner]) => ({
+      ...{ id: id as string, messages: messages as number, owner: owner as string | null },
+    }))
+    return { sessions, next: rows.length < limit ? undefined : (rows.at(-1)!.slice(3) as number[]) }
   })
 }
 
@@ -65,6 +67,8 @@ export function* readStoreRecords(
 ): Work<StoreRecords> {
   return yield* sql.outside('moveStore', function* (): Work<StoreRecords> {
     if (table === 'notes') return yield* readOwnersNotes(sql, after?.[0] ?? 0)
+    // What was learned of models, and receipts, belong to no owner.
+    if (sql.seen !== undefined) return { records: [], next: undefined }
     if (table !== 'receipts') {
       const { key, values } = LEARNED[table]
       const names = [...key, ...values]
@@ -89,7 +93,9 @@ export function* readStoreRecords(
 function* readOwnersNotes(sql: Sql, from: number): Work<StoreRecords> {
   const names = ['owner', ...NOTE.names]
   const rows = yield* sql.all(
-    `select ${names.join(', ')} from undertext_notes where session = 0 order by owner, no limit ? offset ?`,
+    `select ${names.join(', ')} from undertext_notes where session = 0 ${sql.seen === undefined ? '' : 'and owner = ?'}
+     order by owner, no limit ? offset ?`,
+    ...(sql.seen === undefined ? [] : [sql.seen]),
     MAX_RECEIPTS,
     from,
   )

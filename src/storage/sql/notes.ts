@@ -1,5 +1,6 @@
-import { UndertextError } from '../../core/errors.ts'
+import { invalid, UndertextError } from '../../core/errors.ts'
 import { canonicalJson, defined, type JsonObject, stringifyJson } from '../../core/messages/json.ts'
+import { isSeen } from '../owners.ts'
 import {
   type Authorship,
   type ForgetRequest,
@@ -14,7 +15,7 @@ import { writeAudit } from './audit.ts'
 import { insertInto, NOTE } from './columns.ts'
 import { parseStoredObject, parseStoredText, storedNumber, storedText } from './content-codec.ts'
 import { requireMessages } from './pins.ts'
-import { requireHead } from './sessions.ts'
+import { requireHead, sessionOf } from './sessions.ts'
 import { erasing, outside, type Row, reading, type Sql } from './sql.ts'
 import type { Work } from './work.ts'
 
@@ -30,18 +31,24 @@ const FROM = 'from undertext_notes n where {family n} n.session = ? and n.owner 
 /** The location of the notes of a scope: the number of its session, or 0 for an owner. */
 type Place = { readonly session: number; readonly owner: string; readonly scope: NoteScope }
 type StoredNote = Note & { readonly no: number }
+/** A scope, and the owner of its session if that is known. */
+type Found = NoteScope & { readonly ofSession?: string | null }
 
 /** Throws `SESSION_NOT_FOUND`. */
-function* enterScope(sql: Sql, scope: NoteScope): Work<Place> {
-  if ('session' in scope) return { session: (yield* requireHead(sql, scope.session)).no, owner: '', scope }
+function* enterScope(sql: Sql, scope: Found): Work<Place> {
+  if ('session' in scope) {
+    const { session: id, ofSession } = scope
+    const { no } = yield* ofSession === undefined ? requireHead(sql, id) : sessionOf(sql, id, ofSession)
+    return { session: no, owner: '', scope }
+  }
+  if (!isSeen(sql.seen, scope)) throw invalid('notes: the store of an owner has no notes of another')
   yield* sql.enterOwner(scope.owner)
   return { session: 0, owner: scope.owner, scope }
 }
 
 export function* remember(sql: Sql, scope: NoteScope, note: NewNote, authorship: Authorship): Work<Note> {
   const { key, source } = note
-  const forOwner = 'owner' in scope ? scope.owner : undefined
-  if (source !== undefined) yield* requireMessages(sql, source.sessionId, [source.messageId], forOwner)
+  if (source !== undefined) yield* requireMessages(sql, source.sessionId, [source.messageId])
   return yield* sql.write('notes.add', function* () {
     const place = yield* enterScope(sql, scope)
     const { session, owner } = place
@@ -123,7 +130,9 @@ export function* forget(sql: Sql, noteId: string, request: ForgetRequest): Work<
   const scope = yield* scopeWith(sql, noteId)
   if (scope === undefined) {
     // The note was removed together with a later note of its key; a caller that purges all notes of a list then comes across its id again.
-    if (yield* wasPurged(sql, noteId)) return { changed: false, removed: 0 }
+    // The entries of the audit don't name owners, so to the store of an owner each unknown note may be such a note.
+    const isPurged = sql.seen !== undefined ? request.purge : yield* wasPurged(sql, noteId)
+    if (isPurged) return { changed: false, removed: 0 }
     throw new UndertextError('NOTE_NOT_FOUND', { noteId })
   }
   if (!request.purge)
@@ -146,7 +155,7 @@ export function* forget(sql: Sql, noteId: string, request: ForgetRequest): Work<
 /** Removes a note and the earlier notes of its key, which state the same fact in other words. */
 const purgeNote = erasing(
   'notes.forget',
-  function* (sql: Sql, scope: NoteScope, noteId: string, { actor, reason }: Authorship): Work<number> {
+  function* (sql: Sql, scope: Found, noteId: string, { actor, reason }: Authorship): Work<number> {
     const { place, note } = yield* requireNote(sql, scope, noteId)
     const [which, values] =
       note.key === undefined ? ['no = ?', [note.no]] : ['key = ? and no <= ?', [note.key, note.no]]
@@ -201,21 +210,22 @@ function purgedBy(detail: unknown): string[] {
 }
 
 /** Finds the scope of a note. The family isn't known yet, so the statement searches all of them. */
-const scopeWith = outside('notes.forget', function* (sql: Sql, noteId: string): Work<NoteScope | undefined> {
+const scopeWith = outside('notes.forget', function* (sql: Sql, noteId: string): Work<Found | undefined> {
   const row = yield* sql.get(
-    `select s.id, n.owner from undertext_notes n left join undertext_sessions s on {same s n} s.no = n.session
+    `select s.id, n.owner, s.owner from undertext_notes n left join undertext_sessions s on {same s n} s.no = n.session
        where n.id = ?`,
     noteId,
   )
   if (row === undefined) return undefined
-  const [session, owner] = row as [string | null, string]
-  return session === null ? { owner } : { session }
+  const [session, owner, ofSession] = row as [string | null, string, string | null]
+  if (!isSeen(sql.seen, { owner: session === null ? owner : ofSession })) return undefined
+  return session === null ? { owner } : { session, ofSession }
 })
 
 /** Throws `NOTE_NOT_FOUND` if the note was purged meanwhile. */
 function* requireNote(
   sql: Sql,
-  scope: NoteScope,
+  scope: Found,
   noteId: string,
 ): Work<{ readonly place: Place; readonly note: StoredNote }> {
   const place = yield* enterScope(sql, scope)

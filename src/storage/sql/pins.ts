@@ -59,8 +59,8 @@ function* requireKeys(sql: Sql, session: Named, messageIds: readonly string[]): 
 /** Throws `MESSAGE_NOT_FOUND` for the first id without a row in the session. */
 export const requireMessages = reading(
   'compactions.hide',
-  function* (sql: Sql, id: string, messageIds: readonly string[], owner?: string): Work<void> {
-    yield* requireKeys(sql, yield* requireSession(sql, id, owner), messageIds)
+  function* (sql: Sql, id: string, messageIds: readonly string[]): Work<void> {
+    yield* requireKeys(sql, yield* requireSession(sql, id), messageIds)
   },
 )
 

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { isUndertextError } from '../../core/errors.ts'
+import { isUndertextError, UndertextError } from '../../core/errors.ts'
 import { isObject, type JsonObject, listIn, parsedJson, stringifyJson } from '../../core/messages/json.ts'
 import { type TextRemover, withoutText } from '../../core/messages/text-removal.ts'
 import type { KeptKind, KeptNames, RemovedText, TextCounts, TextRemoval } from '../removals.ts'
@@ -54,6 +54,8 @@ function emptyPlan(): Plan {
 
 /** Removes a text from a session. See `Removals.purgeText`. */
 export function* purgeText(sql: Sql, id: string, removal: TextRemoval): Work<RemovedText> {
+  if (sql.readonly && !removal.dryRun)
+    throw new UndertextError('STORE_READONLY', { verb: 'privacy.purgeText' })
   const found = yield* findText(sql, id, removal)
   if (removal.dryRun || found.counts.matches === 0) return resultOf(found, [])
   return yield* removeText(sql, id, removal)
@@ -77,17 +79,17 @@ const removeText = erasing(
     for (const row of rows) listIn(bySession, row.session).push(row)
     yield* sql.unguarded(String(session.no), function* () {
       yield* rewriteRows(sql, rows, plan)
-      yield* sql.enter(id)
+      yield* sql.enter(id, session.owner ?? null)
       for (const change of plan.changes) yield* change(sql)
-      for (const [{ id: other, no }, own] of bySession) {
-        yield* sql.enter(other)
+      for (const [other, own] of bySession) {
+        yield* sql.enter(other.id, other.owner ?? null)
         yield* forgetHashes(
           sql,
-          no,
+          other.no,
           own.reduce((first, { anchor }) => Math.min(first, anchor), own[0]!.anchor),
         )
       }
-      yield* sql.enter(id)
+      yield* sql.enter(id, session.owner ?? null)
       if (plan.changes.length > 0)
         yield* sql.run(
           'update undertext_sessions set version = version + 1 where {family} no = ?',
@@ -100,7 +102,7 @@ const removeText = erasing(
     yield* recordRemoval(sql, session, actor, detail)
     const others = [...bySession].filter(([other]) => other !== session)
     for (const [other, own] of others) {
-      yield* sql.enter(other.id)
+      yield* sql.enter(other.id, other.owner ?? null)
       const shared = { sharedWith: id, rows: own.length, reason: reason ?? null }
       yield* recordRemoval(sql, other, actor, shared)
     }
@@ -150,6 +152,8 @@ export function* purgeNotes(sql: Sql, owner: string, removal: TextRemoval): Work
 }
 
 export function* noteOwners(sql: Sql): Work<string[]> {
+  const { seen } = sql
+  if (seen !== undefined) return seen === null ? [] : [seen]
   return yield* sql.outside('privacy.purgeText', function* () {
     const rows = yield* sql.all('select distinct owner from undertext_notes where session = 0 order by owner')
     return rows.map(([owner]) => owner as string)

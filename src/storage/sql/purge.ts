@@ -1,11 +1,12 @@
 import { UndertextError } from '../../core/errors.ts'
-import type { Authorship, Purged, PurgeRequest } from '../storage.ts'
+import { isSeen } from '../owners.ts'
+import type { Purged, PurgeRequest } from '../storage.ts'
 import { writeAudit } from './audit.ts'
 import { SAVED_OF_R } from './columns.ts'
 import { addReferences, contentBlobs, dropReferences } from './content-codec.ts'
 import { INSERT_REPLACEMENT } from './replacements.ts'
 import { requestBlobs } from './requests.ts'
-import { FORKS_OF, requireSession, type StoredSession, sessionsWhere } from './sessions.ts'
+import { FORKS_OF, requireSession, type StoredSession, sessionOf, sessionsWhere } from './sessions.ts'
 import { erasing, type Sql } from './sql.ts'
 import { TEXT_OF_R } from './view.ts'
 import type { Work } from './work.ts'
@@ -19,17 +20,20 @@ export function* purgeSession(sql: Sql, id: string, request: PurgeRequest): Work
 
 const removeSession = erasing(
   'sessions.purge',
-  function* (sql: Sql, id: string, { forks, ...authorship }: PurgeRequest): Work<Purged> {
+  function* (sql: Sql, id: string, request: PurgeRequest): Work<Purged> {
+    const { forks } = request
     yield* sql.enterAlone(id)
     const session = yield* requireSession(sql, id)
-    const direct = yield* sessionsWhere(sql, `${FORKS_OF} order by no`, session.no)
+    const direct = yield* sessionsWhere(sql, `{seen} ${FORKS_OF} order by no`, session.no)
     if (direct.length > 0 && forks === undefined)
       throw new UndertextError('HAS_FORKS', { sessionId: id, forks: direct.map((fork) => fork.id) })
-    const below = forks === 'purge' ? yield* forksBelow(sql, direct) : []
+    const below = (forks === 'purge' ? yield* forksBelow(sql, direct) : []).filter((one) =>
+      isSeen(sql.seen, one),
+    )
     // A fork is removed before its origin.
     const all = [session, ...below].reverse()
     const removed: Purged[] = []
-    for (const one of all) removed.push(yield* removeOne(sql, one, authorship))
+    for (const one of all) removed.push(yield* removeOne(sql, one, request))
     const sum = (count: (one: Purged) => number): number => removed.reduce((all, one) => all + count(one), 0)
     return {
       messages: sum(({ messages }) => messages),
@@ -43,16 +47,20 @@ const removeSession = erasing(
 /** Returns the forks of forks too, each after its origin. */
 function* forksBelow(sql: Sql, forks: readonly StoredSession[]): Work<StoredSession[]> {
   const found = [...forks]
-  for (const { id } of found) {
+  for (const { id, owner } of found) {
     // Locked before its forks are read, so that no fork can be added.
-    const { no } = yield* requireSession(sql, id)
+    const { no } = yield* sessionOf(sql, id, owner)
     for (const fork of yield* sessionsWhere(sql, `${FORKS_OF} order by no`, no)) found.push(fork)
   }
   return found
 }
 
-function* removeOne(sql: Sql, { id }: StoredSession, { actor, reason }: Authorship): Work<Purged> {
-  const session = yield* requireSession(sql, id)
+function* removeOne(
+  sql: Sql,
+  { id, owner }: StoredSession,
+  { actor, reason, mark }: PurgeRequest,
+): Work<Purged> {
+  const session = yield* sessionOf(sql, id, owner)
   const { no } = session
   const { blobs, compactions } = yield* sql.unguarded(String(no), function* () {
     yield* transferToForks(sql, session)
@@ -63,10 +71,11 @@ function* removeOne(sql: Sql, { id }: StoredSession, { actor, reason }: Authorsh
     yield* sql.change(`delete from undertext_replacements where {family} message ${inSession}`, no)
     yield* sql.change(`delete from undertext_contents where {family} key ${inSession}`, no)
     yield* sql.change('delete from undertext_messages where {family} session = ?', no)
-    return yield* dropSession(sql, id, no, references)
+    return yield* dropSession(sql, no, references)
   })
   const removed = { messages: session.messageCount, compactions, blobs }
-  const detail = { sessionId: id, reason: reason ?? null, ...removed }
+  const named = mark === undefined ? { sessionId: id } : { owner: mark }
+  const detail = { ...named, reason: reason ?? null, ...removed }
   yield* writeAudit(sql, 0, { event: 'purged', actor, detail })
   return removed
 }
@@ -87,7 +96,7 @@ export function* transferToForks(sql: Sql, session: StoredSession): Work<void> {
   if (users.length > 0) yield* transferContents(sql, no, JSON.stringify(users))
   const direct = yield* sessionsWhere(sql, `${FORKS_OF} order by no`, no)
   for (const fork of direct) yield* transferTexts(sql, no, yield* forksBelow(sql, [fork]))
-  yield* sql.enter(session.id)
+  yield* sql.enter(session.id, session.owner ?? null)
   const copies = `{family} session in (select no from undertext_sessions where ${FORKS_OF}) and copied_from <> ''`
   // The oldest copy keeps the cost of the summaries that the purged session paid for.
   yield* sql.run(
@@ -139,20 +148,20 @@ function* lockUsers(sql: Sql, session: StoredSession): Work<number[]> {
     'select min(key), max(key) from undertext_messages where {family} session = ?',
     session.no,
   ))!
-  const locked = new Set<string>()
+  const locked = new Set<number>()
   for (;;) {
     const users = yield* sql.all(
-      `select s.no, s.id from undertext_sessions s where {family s} s.forked_at is not null and exists (
+      `select s.no, s.id, s.owner from undertext_sessions s where {family s} s.forked_at is not null and exists (
          select 1 from undertext_messages m where {family m} m.session = s.no and m.source between ? and ?) order by s.no`,
       ...[first, last],
     )
-    const others = users.filter(([, id]) => !locked.has(id as string))
+    const others = users.filter(([no]) => !locked.has(no as number))
     if (!sql.isShared || others.length === 0) return users.map(([no]) => no as number)
-    for (const [, id] of others) {
-      locked.add(id as string)
-      yield* sql.enter(id as string)
+    for (const [no, id, owner] of others) {
+      locked.add(no as number)
+      yield* sql.enter(id as string, owner as string | null)
     }
-    yield* sql.enter(session.id)
+    yield* sql.enter(session.id, session.owner ?? null)
   }
 }
 
@@ -184,11 +193,11 @@ function* transferTexts(sql: Sql, session: number, forks: readonly StoredSession
 const DEPENDENT = 'searched measurements usage jobs circuits operations requests notes audit'.split(' ')
 
 /**
- * Removes the rest of a session whose messages are gone, and its references to blobs; returns what it removed. Must run within `unguarded`.
+ * Removes the rest of the entered session, whose messages are gone, and its references to blobs; returns what it removed. Must run within
+ * `unguarded`.
  */
 export function* dropSession(
   sql: Sql,
-  id: string,
   no: number,
   references: ReadonlyMap<string, number>,
 ): Work<{ readonly compactions: number; readonly blobs: number }> {
@@ -196,7 +205,7 @@ export function* dropSession(
   yield* sql.words.remove(sql, no)
   for (const table of DEPENDENT)
     yield* sql.run(`delete from undertext_${table} where {family} session = ?`, no)
-  yield* sql.leave(id)
+  yield* sql.leave()
   // By now all sessions of the family are locked, and writers lock their session before its blobs.
   const blobs = yield* dropReferences(sql, references)
   // Last, because row-level security makes the other rows visible through this one.

@@ -63,7 +63,7 @@ export const readPresent = outside('prepareRequest', function* (sql: Sql, id: st
   const row = yield* sql.get(
     `select s.incarnation, s.version,
          (select coalesce(max(a.no), 0) from undertext_audit a where {family a} a.session = s.no)
-       from undertext_sessions s where {family s} s.id = ?`,
+       from undertext_sessions s where {family s} {named s} s.id = ?`,
     id,
   )
   return row && { incarnation: row[0] as string, version: row[1] as number, audit: row[2] as number }
@@ -131,7 +131,7 @@ function* readPlace(sql: Sql, id: string, request: NewRequest): Work<Place> {
   const reading: Step<Row | undefined> = sql.get(
     `select (select coalesce(max(r.no), 0) from undertext_requests r where {family r} r.session = s.no),
        (select count(*) from undertext_audit a where {family a} a.session = s.no and a.no = ?)
-     from undertext_sessions s where {family s} s.id = ?`,
+     from undertext_sessions s where {family s} {named s} s.id = ?`,
     request.audit,
     id,
   )

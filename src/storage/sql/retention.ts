@@ -386,7 +386,7 @@ function* record(
   const sessions = new Map<StoredSession, number>()
   for (const { session } of rows) sessions.set(session, (sessions.get(session) ?? 0) + 1)
   for (const [session, count] of sessions) {
-    yield* sql.enter(session.id)
+    yield* sql.enter(session.id, session.owner ?? null)
     const parts = Object.fromEntries(Object.entries(content).map(([name, figures]) => [name, figures.parts]))
     const [viewEpoch] = (yield* sql.get(
       'select view_epoch from undertext_sessions where {family} no = ?',

@@ -82,14 +82,14 @@ export function* lockSharing(sql: Sql, session: StoredSession, keys: readonly nu
       ...(yield* sql.all(USERS, contents[0]!, contents.at(-1)!)),
     ].filter(([no]) => !sessions.has(no as number))
     if (users.length === 0) break
-    for (const [no, id] of users) {
-      yield* sql.enter(id as string)
+    for (const [no, id, owner] of users) {
+      yield* sql.enter(id as string, owner as string | null)
       for (const one of yield* sessionsWhere(sql, '{family} no = ?', no)) sessions.set(one.no, one)
     }
     // Once more, because a row may have been copied before its session was locked. A file has a single writer.
     if (!sql.isShared) break
   }
-  yield* sql.enter(session.id)
+  yield* sql.enter(session.id, session.owner ?? null)
   const rows = [
     ...(yield* sql.all(
       `${ROWS} {list ?} k {cross} undertext_messages m on {family m} m.key = k.value`,
@@ -109,10 +109,10 @@ export function* lockSharing(sql: Sql, session: StoredSession, keys: readonly nu
 }
 
 /** SQL: the sessions of the rows that own contents. */
-const OWNERS = `select distinct s.no, s.id from {list ?} k {cross} undertext_messages m on {family m} m.key = k.value
+const OWNERS = `select distinct s.no, s.id, s.owner from {list ?} k {cross} undertext_messages m on {family m} m.key = k.value
   {cross} undertext_sessions s on {family s} s.no = m.session`
 /** SQL: the forks that may have copies of rows in a range of keys. */
-const USERS = `select s.no, s.id from undertext_sessions s where {family s} s.forked_at is not null and exists (
+const USERS = `select s.no, s.id, s.owner from undertext_sessions s where {family s} s.forked_at is not null and exists (
   select 1 from undertext_messages m where {family m} m.session = s.no and m.source between ? and ?) order by s.no`
 const ROWS = `select m.key, ${KEY_OF_CONTENT}, m.session, m.kind, m.anchor, case when ${M_VISIBLE} then 1 else 0 end, m.pinned from`
 const COPIES = `${ROWS} {list ?} k {cross} undertext_messages m on {family m} m.session = k.value and m.source is not null
@@ -151,7 +151,7 @@ export function* rewriteRows(
     yield* sql.run(INSERT_REPLACEMENT, ...place, JSON.stringify(text), ...NOTHING_SAVED)
   }
   for (const [session, own] of bySession) {
-    yield* sql.enter(session.id)
+    yield* sql.enter(session.id, session.owner ?? null)
     const keys = keysOf(own)
     yield* recount(sql, session, keys)
     const isUnread = yield* reindexRows(sql, session, keys)

@@ -2,6 +2,7 @@ import { setImmediate as turn } from 'node:timers/promises'
 import { isUndertextError } from '../../core/errors.ts'
 import type { Part } from '../../core/messages/message.ts'
 import { distinctWordsOf, type SearchedRow, searchedRow, UNITS_AT_ONCE } from '../../core/search/words.ts'
+import type { SessionName } from '../owners.ts'
 import type { Indexed } from '../search.ts'
 import { upsertInto } from './columns.ts'
 import { decodeContent } from './content-codec.ts'
@@ -21,31 +22,33 @@ const [PAGE_ROWS, PAGE_BYTES] = [500, 500_000]
 
 /** SQL: the rows of a session that aren't in the index. */
 const UNINDEXED = `from undertext_sessions s left join undertext_searched i on {same i s} i.session = s.no
-  where s.messages > coalesce(i.positions, 0) or s.inserted > coalesce(i.ordinals, 0)`
+  where {seen s} (s.messages > coalesce(i.positions, 0) or s.inserted > coalesce(i.ordinals, 0))`
 
 /** Returns sessions with rows that aren't in the index. */
 export const readUnindexed = outside(
   'search',
-  function* (sql: Sql, limit: number, onlyIfUsed?: boolean): Work<string[]> {
+  function* (sql: Sql, limit: number, onlyIfUsed?: boolean): Work<SessionName[]> {
     if (onlyIfUsed && (yield* sql.get('select 1 from undertext_searched limit 1')) === undefined) return []
     const { isComplete, markComplete } = sql.words
     if (isComplete !== undefined && (yield* isComplete(sql))) return []
-    const ids = (yield* sql.all(`select s.id ${UNINDEXED} limit ?`, limit)).map(([id]) => id as string)
-    if (ids.length > 0 || sql.readonly || markComplete === undefined) return ids
+    const rows = yield* sql.all(`select s.id, s.owner ${UNINDEXED} limit ?`, limit)
+    const names = rows.map(([id, owner]) => ({ id: id as string, owner: owner as string | null }))
+    const isMarked = sql.seen === undefined && !sql.readonly && markComplete !== undefined
+    if (names.length > 0 || !isMarked) return names
     try {
       yield* sql.write('search', () => markComplete(sql, UNINDEXED), !onlyIfUsed)
     } catch (error) {
       // Without the mark, the next search would look through the sessions again.
       if (!isUndertextError(error)) throw error
     }
-    return ids
+    return names
   },
 )
 
 /** Returns the number of rows that aren't in the index, of one session or of all. */
 export const countUnindexed = reading('search', function* (sql: Sql, session?: string): Work<number> {
   if (session !== undefined) {
-    const found = yield* readProgress(sql, session)
+    const found = yield* readProgress(sql, { id: session })
     return found === undefined ? 0 : found.messages - found.positions + found.inserted - found.ordinals
   }
   const row = yield* sql.get(
@@ -63,7 +66,7 @@ type Progress = {
 }
 
 type IndexPage = {
-  readonly id: string
+  readonly session: SessionName
   readonly before: Progress
   readonly positions: number
   readonly ordinals: number
@@ -76,13 +79,13 @@ type IndexPage = {
  * Adds rows to the index. Reads and splits them before the transaction, to hold its lock only briefly. Throws the errors of
  * `Searching.index`.
  */
-export function* indexSessions(sql: Sql, ids: readonly string[], isPatient = true): Work<Indexed> {
+export function* indexSessions(sql: Sql, sessions: readonly SessionName[], isPatient = true): Work<Indexed> {
   const pages: IndexPage[] = []
   let done = 0
   yield* sql.read('search', function* () {
     const room = { rows: PAGE_ROWS, bytes: PAGE_BYTES }
-    for (const id of ids.slice(0, sql.words.sessionsAtOnce)) {
-      const page = yield* readIndexPage(sql, id, room)
+    for (const session of sessions.slice(0, sql.words.sessionsAtOnce)) {
+      const page = yield* readIndexPage(sql, session, room)
       if (page !== undefined) pages.push(page)
       if (page?.isLast === false) break
       done++
@@ -99,20 +102,20 @@ export function* indexSessions(sql: Sql, ids: readonly string[], isPatient = tru
   const { unwritten, rows } = yield* sql.write(
     'search',
     function* () {
-      const unwritten = new Set<string>()
+      const unwritten = new Set<SessionName>()
       let rows = 0
       for (const [at, page] of pages.entries()) {
         const { before, positions, ordinals } = page
         if (yield* writeIndexPage(sql, page, words[at]!))
           rows += positions - before.positions + ordinals - before.ordinals
-        else unwritten.add(page.id)
+        else unwritten.add(page.session)
       }
       return { unwritten, rows }
     },
     isPatient,
   )
   // If another process added rows meanwhile, some may still be missing, so the caller has to ask again.
-  const first = ids.findIndex((id) => unwritten.has(id))
+  const first = sessions.findIndex((session) => unwritten.has(session))
   return { sessions: first === -1 ? done : Math.min(done, first), rows }
 }
 
@@ -147,10 +150,10 @@ function* wordsOfPages(pages: readonly IndexPage[]): Generator<void, RowWords[][
 /** Reads rows, and reduces the remaining room accordingly. */
 function* readIndexPage(
   sql: Sql,
-  id: string,
+  session: SessionName,
   room: { rows: number; bytes: number },
 ): Work<IndexPage | undefined> {
-  const found = yield* readProgress(sql, id)
+  const found = yield* readProgress(sql, session)
   if (found === undefined) return undefined
   const { messages, inserted, ...before } = found
   if (before.positions >= messages && before.ordinals >= inserted) return undefined
@@ -194,7 +197,7 @@ function* readIndexPage(
       : before.ordinals
   rows.sort((a, b) => a.place - b.place)
   const isLast = positions === messages && ordinals === inserted
-  return { id, before, positions, ordinals, rows, isLast }
+  return { session, before, positions, ordinals, rows, isLast }
 }
 
 const WITH_CONTENT = `from undertext_messages m join undertext_contents c on {same c m} c.key = ${KEY_OF_CONTENT}`
@@ -203,12 +206,15 @@ const MARKER = encodeKind('marker')
 
 function* readProgress(
   sql: Sql,
-  id: string,
+  { id, owner }: SessionName,
 ): Work<(Progress & { messages: number; inserted: number }) | undefined> {
-  yield* sql.enter(id)
+  yield* sql.enter(id, owner)
+  const [ofOwner, values] =
+    owner === undefined ? ['{named s}', []] : ['s.owner is not distinct from ? and', [owner]]
   const row = yield* sql.get(
     `select s.no, s.incarnation, coalesce(i.positions, 0), coalesce(i.ordinals, 0), s.view_epoch, s.messages, s.inserted
-     from undertext_sessions s left join undertext_searched i on {same i s} i.session = s.no where {family s} s.id = ?`,
+     from undertext_sessions s left join undertext_searched i on {same i s} i.session = s.no where {family s} ${ofOwner} s.id = ?`,
+    ...values,
     id,
   )
   if (row === undefined) return undefined
@@ -225,7 +231,7 @@ const WRITE_PROGRESS = upsertInto('undertext_searched', ['session'], ['positions
 /** Returns `false` if nothing was written because the session changed since its page was read. */
 function* writeIndexPage(sql: Sql, page: IndexPage, rows: readonly RowWords[]): Work<boolean> {
   const { before, positions, ordinals } = page
-  const now = yield* readProgress(sql, page.id)
+  const now = yield* readProgress(sql, page.session)
   // Another process may have added these rows, removed the session or rewritten contents.
   const isSame =
     now !== undefined &&
@@ -247,10 +253,10 @@ function* writeIndexPage(sql: Sql, page: IndexPage, rows: readonly RowWords[]): 
  */
 export function* reindexRows(
   sql: Sql,
-  { id, no }: { readonly id: string; readonly no: number },
+  { id, no, owner = null }: SessionName & { readonly no: number },
   keys: readonly number[],
 ): Work<boolean> {
-  const progress = (yield* readProgress(sql, id))!
+  const progress = (yield* readProgress(sql, { id, owner }))!
   const rows = yield* sql.all(
     `select m.position, m.ordinal, m.kind, m.role, c.content from {list ?} k {cross} undertext_messages m on {family m} m.key = k.value
      {cross} undertext_contents c on {family c} c.key = ${KEY_OF_CONTENT}`,

@@ -40,8 +40,7 @@ const MAX_SEPARATE_SESSIONS = 50
 /** Finds rows. The index returns candidates by the words of the query, which are read and ranked in blocks. Throws `SESSION_NOT_FOUND`. */
 export const find = reading('search', function* (sql: Sql, request: SearchRequest): Work<SearchPage> {
   const { query, after, limit } = request
-  const session =
-    request.session === undefined ? undefined : yield* requireHead(sql, request.session, request.filter.owner)
+  const session = request.session === undefined ? undefined : yield* requireHead(sql, request.session)
   if (query.words.length === 0) return { hits: [], next: undefined }
   const moment = after?.moment ?? (yield* sql.words.moment(sql))
   // In SQLite, all rows read for the first page belong to its moment; in PostgreSQL, the database's clock decides.
@@ -77,7 +76,7 @@ function* scopesOf(
   session: number | undefined,
   moment: number | undefined,
 ): Work<Scope[]> {
-  const { owner, roles, tools, from, to, hidden } = filter
+  const { roles, tools, from, to, hidden } = filter
   const conditions: string[] = []
   const values: unknown[] = []
   const add = (condition: string, ...given: unknown[]): void => {
@@ -103,16 +102,15 @@ function* scopesOf(
     values,
     moment,
   })
-  if (owner === undefined) return [scope(session)]
-  if (sql.words.hasRanges && session === undefined) {
+  if (sql.seen === undefined || session !== undefined) return [scope(session)]
+  if (sql.words.hasRanges) {
     const owned = yield* sql.all(
-      'select no from undertext_sessions where owner = ? order by no desc limit ?',
-      owner,
+      'select no from undertext_sessions where {seen} true order by no desc limit ?',
       MAX_SEPARATE_SESSIONS + 1,
     )
     if (owned.length <= MAX_SEPARATE_SESSIONS) return owned.map(([no]) => scope(no as number))
   }
-  add('exists (select 1 from undertext_sessions s where {same s m} s.no = m.session and s.owner = ?)', owner)
+  add('exists (select 1 from undertext_sessions s where {same s m} {seen s} s.no = m.session)')
   return [scope(session)]
 }
 

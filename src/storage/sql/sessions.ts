@@ -3,7 +3,7 @@ import { invalid, UndertextError } from '../../core/errors.ts'
 import { fitsIndex, incarnationOf, NAME_BYTES_RULE } from '../../core/messages/check.ts'
 import { defined, type JsonObject, stringifyJson } from '../../core/messages/json.ts'
 import type { Estimator } from '../../core/tokens/estimators/estimator-schema.ts'
-import { isOpenTo } from '../owners.ts'
+import type { Seen } from '../owners.ts'
 import type {
   ForkOrigin,
   ListedSession,
@@ -35,18 +35,34 @@ export const FIGURES_OF_S = FIGURE_NAMES.map((name) => `s.${name}`).join(', ')
 export const FIGURE_COUNT = FIGURE_NAMES.length
 const COLUMNS = `${FIGURES}, no, id, incarnation, owner, title, metadata, created_at, updated_at, archived_at, inserted,
   retired, version, forked_at, (select o.id from undertext_sessions o
-    where {same o undertext_sessions} o.no = undertext_sessions.forked_from)`
+    where {same o undertext_sessions} {seen o} o.no = undertext_sessions.forked_from)`
 
 /** SQL: the forks of a session, by its number. */
 export const FORKS_OF = '{family} forked_at is not null and forked_from = ?'
 
 export function* readSession(sql: Sql, id: string): Work<StoredSession | undefined> {
   yield* sql.enter(id)
-  const row = yield* sql.get(`select ${COLUMNS} from undertext_sessions where {family} id = ?`, id)
+  const row = yield* sql.get(`select ${COLUMNS} from undertext_sessions where {family} {named} id = ?`, id)
+  if (row === undefined) yield* rejectAmbiguous(sql, id)
   return row && decodeSession(row)
 }
 
-export const getSession = outside('sessions.get', readSession)
+/** Reads a session of any owner. Throws `SESSION_NOT_FOUND`. */
+export function* sessionOf(sql: Sql, id: string, owner: string | null | undefined): Work<StoredSession> {
+  yield* sql.enter(id, owner ?? null)
+  const ofOwner = '{family} id = ? and owner is not distinct from ?'
+  const [session] = yield* sessionsWhere(sql, ofOwner, id, owner ?? null)
+  if (session === undefined) throw new UndertextError('SESSION_NOT_FOUND', { sessionId: id })
+  return session
+}
+
+/** Throws `SESSION_AMBIGUOUS` if a session wasn't found because several owners have one with this id. */
+export function* rejectAmbiguous(sql: Sql, sessionId: string): Work<void> {
+  if (sql.seen === undefined && (yield* sql.isTaken(sessionId, undefined)))
+    throw new UndertextError('SESSION_AMBIGUOUS', { sessionId })
+}
+
+export const getSession = outside('sessions.get', (sql: Sql, id: string) => readSession(sql, id))
 
 /** The fields needed to read the rows of a session. */
 export type SessionHead = Pick<StoredSession, 'no' | 'id' | 'incarnation' | 'messageCount'> & {
@@ -54,16 +70,17 @@ export type SessionHead = Pick<StoredSession, 'no' | 'id' | 'incarnation' | 'mes
   readonly forkedFrom?: Pick<ForkOrigin, 'position'>
 }
 
-/** Throws `SESSION_NOT_FOUND`, also if the session isn't open to the owner `asked`. */
-export function* requireHead(sql: Sql, id: string, asked?: string): Work<SessionHead> {
+/** Throws `SESSION_NOT_FOUND`. */
+export function* requireHead(sql: Sql, id: string): Work<SessionHead> {
   yield* sql.enter(id)
   const row = yield* sql.get(
-    'select no, incarnation, messages, case when forked_from is not null then forked_at end, owner from undertext_sessions where {family} id = ?',
+    'select no, incarnation, messages, case when forked_from is not null then forked_at end from undertext_sessions where {family} {named} id = ?',
     id,
   )
-  const owner = row?.[4] == null ? undefined : (row[4] as string)
-  if (row === undefined || !isOpenTo({ owner }, asked))
+  if (row === undefined) {
+    yield* rejectAmbiguous(sql, id)
     throw new UndertextError('SESSION_NOT_FOUND', { sessionId: id })
+  }
   const [no, incarnation, messageCount, forkedAt] = row as unknown as [number, string, number, number | null]
   return {
     id,
@@ -77,7 +94,8 @@ export function* requireHead(sql: Sql, id: string, asked?: string): Work<Session
 /** Returns the figures of a session. It is called before every call of a model, so it reads only the columns that stats need. */
 export function* readFigures(sql: Sql, id: string): Work<SessionFigures | undefined> {
   yield* sql.enter(id)
-  const row = yield* sql.get(`select ${FIGURES} from undertext_sessions where {family} id = ?`, id)
+  const row = yield* sql.get(`select ${FIGURES} from undertext_sessions where {family} {named} id = ?`, id)
+  if (row === undefined) yield* rejectAmbiguous(sql, id)
   return row && decodeFigures(row, `session ${id}`)
 }
 
@@ -187,11 +205,10 @@ export function estimatorOf(
   return found
 }
 
-/** Throws `SESSION_NOT_FOUND`, also if the session isn't open to `owner`. */
-export function* requireSession(sql: Sql, id: string, owner?: string): Work<StoredSession> {
+/** Throws `SESSION_NOT_FOUND`. */
+export function* requireSession(sql: Sql, id: string): Work<StoredSession> {
   const session = yield* readSession(sql, id)
-  if (session === undefined || !isOpenTo(session, owner))
-    throw new UndertextError('SESSION_NOT_FOUND', { sessionId: id })
+  if (session === undefined) throw new UndertextError('SESSION_NOT_FOUND', { sessionId: id })
   return session
 }
 
@@ -208,6 +225,11 @@ function encodeFields(fields: SessionFields): (string | null)[] {
   })
 }
 
+/** Throws `SESSION_EXISTS` if an owner has a session with this id; for `undefined`, if anyone has. */
+export function* requireFreeId(sql: Sql, id: string, owner: Seen): Work<void> {
+  if (yield* sql.isTaken(id, owner)) throw new UndertextError('SESSION_EXISTS', { sessionId: id })
+}
+
 /** Inserts a session within the caller's transaction. Throws `INVALID_INPUT` if its id is too long. */
 export function* insertSession(
   sql: Sql,
@@ -218,25 +240,26 @@ export function* insertSession(
 ): Work<StoredSession> {
   if (!fitsIndex(id)) throw invalid(`sessionId ${NAME_BYTES_RULE}`)
   const now = Date.now()
-  yield* sql.run(
+  // An owner's store makes nothing for others.
+  const owner = sql.seen === undefined ? (fields.owner ?? null) : sql.seen
+  const no = yield* sql.insert(
     INSERT,
-    yield* sql.admit(id, isFork),
+    yield* sql.admit(id, owner, isFork),
     id,
     // 96 random bits. Message ids begin with them, so they are short and need no escaping anywhere.
     incarnationOf(randomBytes(12)),
     estimator,
     now,
     now,
-    ...encodeFields(fields),
+    ...encodeFields({ ...fields, owner }),
   )
-  return yield* requireSession(sql, id)
+  return (yield* sessionsWhere(sql, '{family} no = ?', no))[0]!
 }
 
 export const createSession = writing(
   'sessions.create',
   function* (sql: Sql, id: string, fields: SessionFields, estimator: string): Work<StoredSession> {
-    if ((yield* readSession(sql, id)) !== undefined)
-      throw new UndertextError('SESSION_EXISTS', { sessionId: id })
+    yield* requireFreeId(sql, id, fields.owner ?? sql.seen)
     return yield* insertSession(sql, id, fields, estimator)
   },
 )
@@ -257,40 +280,48 @@ type Listed = StoredSession & ListedSession
 export const listSessions = reading('sessions.list', function* (sql: Sql, query: SessionQuery): Work<
   Listed[]
 > {
-  if (query.after !== undefined) yield* requireSession(sql, query.after.id, query.owner)
-  if (query.search !== undefined) return yield* search(sql, { ...query, search: query.search.toLowerCase() })
-  const rows = yield* page(sql, COLUMNS, query)
+  const last = query.after && (yield* placeOf(sql, query.after))
+  if (query.search !== undefined) return yield* search(sql, query, query.search.toLowerCase(), last)
+  const rows = yield* page(sql, COLUMNS, query, last)
   return rows.map((row) => ({ ...decodeSession(row), newestAt: row.at(-1) as number }))
 })
+
+/** The place of a session in the list. */
+type ListPlace = { readonly no: number; readonly newestAt: number }
+
+/** Enters the session after which a page begins. Throws `SESSION_NOT_FOUND`. */
+function* placeOf(
+  sql: Sql,
+  { id, newestAt, ...listed }: NonNullable<SessionQuery['after']>,
+): Work<ListPlace> {
+  const isExact = sql.seen === undefined && 'owner' in listed
+  const { no } = isExact ? yield* sessionOf(sql, id, listed.owner) : yield* requireSession(sql, id)
+  if (newestAt !== undefined) return { no, newestAt }
+  const row = yield* sql.get(`select ${NEWEST_AT} from undertext_sessions where {family} no = ?`, no)
+  return { no, newestAt: row![0] as number }
+}
 
 /** Returns some columns of the sessions of a query and their `newestAt`, newest first. The session `after` must have been entered. */
 function* page(
   sql: Sql,
   columns: string,
-  { archived, owner, after, limit }: Pick<SessionQuery, 'archived' | 'limit'> & Partial<SessionQuery>,
+  { archived, limit }: Pick<SessionQuery, 'archived' | 'limit'>,
+  after: ListPlace | undefined,
   [condition, ...values]: readonly [string, ...unknown[]] = ['true'],
 ): Work<Row[]> {
-  const place = after && (after.newestAt ?? (yield* newestAtOf(sql, after.id)))
   const isOlder =
     after === undefined
       ? ''
-      : `(${NEWEST_AT} < ? or ${NEWEST_AT} = ? and {age} < (select {ages} from undertext_sessions where {family} id = ?)) and`
+      : `(${NEWEST_AT} < ? or ${NEWEST_AT} = ? and {age} < (select {ages} from undertext_sessions where {family} no = ?)) and`
   const isArchived = archived ? 'archived_at is not null' : 'archived_at is null'
-  const isOwned = owner === undefined ? '' : 'and owner = ?'
   return yield* sql.all(
     `select ${columns}, ${NEWEST_AT} as newest_at from undertext_sessions
-     where ${isOlder} ${isArchived} and staged_by is null ${isOwned} and ${condition}
+     where {seen} ${isOlder} ${isArchived} and staged_by is null and ${condition}
      order by newest_at desc, {newest} limit ?`,
-    ...(after === undefined ? [] : [place, place, after.id]),
-    ...(owner === undefined ? [] : [owner]),
+    ...(after === undefined ? [] : [after.newestAt, after.newestAt, after.no]),
     ...values,
     limit,
   )
-}
-
-function* newestAtOf(sql: Sql, id: string): Work<number> {
-  const row = yield* sql.get(`select ${NEWEST_AT} from undertext_sessions where {family} id = ?`, id)
-  return row![0] as number
 }
 
 /**
@@ -304,21 +335,18 @@ const CANDIDATES = 1_000
 const CANDIDATES_GROWTH = 4
 
 /** Returns the sessions whose id or title contains a text, given in lower case. Of all others, only these two columns are read. */
-function* search(sql: Sql, query: SessionQuery & { readonly search: string }): Work<Listed[]> {
+function* search(sql: Sql, query: SessionQuery, text: string, after: ListPlace | undefined): Work<Listed[]> {
   const found: Listed[] = []
-  let { after } = query
-  for (let limit = CANDIDATES; ; limit *= CANDIDATES_GROWTH) {
-    const paged = { ...query, after, limit }
-    const rows = yield* page(sql, 'id, title', paged, [MAY_CONTAIN, query.search, query.search])
-    for (const [id, title, newestAt] of rows as [string, string | null, number][]) {
-      if (!contains(id, query.search) && !contains(title, query.search)) continue
-      found.push({ ...(yield* requireSession(sql, id)), newestAt })
+  for (let [limit, last] = [CANDIDATES, after]; ; limit *= CANDIDATES_GROWTH) {
+    const rows = yield* page(sql, 'id, title, owner', { ...query, limit }, last, [MAY_CONTAIN, text, text])
+    for (const [id, title, owner, newestAt] of rows as [string, string | null, string | null, number][]) {
+      if (!contains(id, text) && !contains(title, text)) continue
+      found.push({ ...(yield* sessionOf(sql, id, owner ?? undefined)), newestAt })
       if (found.length === query.limit) return found
     }
     if (rows.length < limit) return found
-    const [id, , newestAt] = rows.at(-1)! as [string, string | null, number]
-    after = { id, newestAt }
-    yield* sql.enter(id)
+    const [id, , owner, newestAt] = rows.at(-1)! as [string, string | null, string | null, number]
+    last = yield* placeOf(sql, { id, newestAt, owner: owner ?? undefined })
   }
 }
 
@@ -338,14 +366,16 @@ export const countMessages = outside('sessions.get', function* (sql: Sql, id: st
 })
 
 export const estimatorNames = outside('sessions.list', function* (sql: Sql): Work<string[]> {
-  const rows = yield* sql.all('select distinct estimator from undertext_sessions where staged_by is null')
+  const rows = yield* sql.all(
+    'select distinct estimator from undertext_sessions where {seen} staged_by is null',
+  )
   return rows.map(([name]) => name as string)
 })
 
 export const newestSession = outside('sessions.list', function* (sql: Sql, archived: boolean): Work<
   string | undefined
 > {
-  const [first] = yield* page(sql, 'id', { archived, limit: 1 })
+  const [first] = yield* page(sql, 'id', { archived, limit: 1 }, undefined)
   return first?.[0] as string | undefined
 })
 
@@ -355,20 +385,26 @@ export const updateSession = writing(
     sql: Sql,
     id: string,
     fields: SessionFields & { readonly updatedAt?: number },
-    owner?: string,
   ): Work<StoredSession> {
-    yield* updateFields(sql, yield* requireSession(sql, id, owner), fields)
-    return yield* requireSession(sql, id)
+    const before = yield* requireSession(sql, id)
+    yield* updateFields(sql, before, fields)
+    return (yield* sessionsWhere(sql, '{family} no = ?', before.no))[0]!
   },
 )
 
-/** Writes the given fields of a session, within the caller's transaction. */
+/** Writes the given fields of the entered session, within the caller's transaction. Throws `SESSION_EXISTS`. */
 export function* updateFields(
   sql: Sql,
   before: StoredSession,
   fields: SessionFields & { readonly updatedAt?: number },
 ): Work<void> {
   const after = { ...before, ...defined(fields) }
+  const owner = after.owner ?? null
+  if (owner !== (before.owner ?? null)) {
+    if (sql.seen !== undefined) throw invalid("the store of an owner can't change a session's owner")
+    yield* requireFreeId(sql, before.id, owner)
+    yield* sql.rename(before.id, owner)
+  }
   const moved = (['provider', 'model'] as const).some(
     (name) => (after[name] ?? null) !== (before[name] ?? null),
   )

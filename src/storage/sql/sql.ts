@@ -1,5 +1,6 @@
 import type { Place, Places } from '../../core/search/places.ts'
 import type { Sizes } from '../../core/tokens/measure.ts'
+import type { Seen } from '../owners.ts'
 import type { Estimators } from '../storage.ts'
 import type { Step, Work } from './work.ts'
 
@@ -14,6 +15,8 @@ import type { Step, Work } from './work.ts'
  * | `{family,}` and `{?,}` in an insert | nothing                       | `family,` and `$f,`                             |
  * | `{family, m}` in a selection         | nothing                       | `m.family,`                                     |
  * | `{same a b}`                        | nothing                       | `a.family = b.family and`                       |
+ * | `{named s}`                         | `s.owner = @owner and`        | `s.no = $s and`: the entered session, `s.id = ?` |
+ * | `{seen s}`                          | `s.owner = @owner and`        | `s.owner = $o and`; nothing for a store of all  |
  * | `{index i}` after a table           | `indexed by i`                | nothing                                         |
  * | `{list ?} k` and `{texts ?} k`      | `json_each(?) k`              | the numbers or texts of a JSON list, as `value` |
  * | `{elements x} k`, `{int k 0}`       | `json_each(x) k`, `value ->> 0`| the arrays of a JSON list, and their integers   |
@@ -29,6 +32,9 @@ import type { Step, Work } from './work.ts'
  *
  * A family is to PostgreSQL what a file is to SQLite: the keys of rows and the numbers of sessions, compactions and entries of the audit
  * are unique in it, so every statement about a session names its family (`$f`, which the engine adds) and is otherwise the same.
+ *
+ * A store of all owners finds by an id the session without an owner, or else the only one with this id; if several owners use the id,
+ * none (`rejectAmbiguous` in sessions.ts).
  */
 
 /** A row: its values in the order of the columns. */
@@ -67,6 +73,8 @@ export interface Sql {
   /** The query for a page of the index of a view (planning.ts). */
   readonly planning: string
   readonly readonly: boolean
+  /** Whose sessions the statements see. */
+  readonly seen: Seen
   /** The known estimators, and the one for new sessions. */
   readonly estimators: Estimators
   /** Whether the rows are distributed over several machines. */
@@ -87,9 +95,9 @@ export interface Sql {
 
   /**
    * Enters a session: the following statements use its family. In a write transaction, PostgreSQL also locks the session, so this must
-   * precede all reads.
+   * precede all reads. `seen` is the session's owner if it may be another than the store's; statements then find it by its number.
    */
-  enter(id: string): Step<void>
+  enter(id: string, seen?: Seen): Step<void>
   /**
    * Like `enter`, for work that also locks other sessions of the family, or removes references to its blobs. Only one such work runs in a
    * family at a time, so that no two of them wait for each other. It must precede all locks.
@@ -101,13 +109,15 @@ export interface Sql {
    * Registers a new session and enters it; returns its number, or `null` if SQLite chooses it. With `isFork`, the session joins the current
    * family, with a number that no session of the family has had.
    */
-  admit(id: string, isFork?: boolean): Step<number | null>
+  admit(id: string, owner: string | null, isFork?: boolean): Step<number | null>
+  /** Returns whether an owner has a session with this id; with `null`, whether there is one without an owner; else, whether anyone has. */
+  isTaken(id: string, owner: Seen): Step<boolean>
   /** Returns the difference between the database's clock and this machine's, in milliseconds. Call `enter` first. */
   clockOffset(): Step<number>
-  /** Gives an entered session another id. */
-  rename(id: string, newId: string): Step<void>
-  /** Removes the id of a purged session. */
-  leave(id: string): Step<void>
+  /** Gives the current session another id and owner. */
+  rename(newId: string, owner: string | null): Step<void>
+  /** Removes the id of the current session, which is purged. */
+  leave(): Step<void>
   /** Returns the key of a new row: of the message at a position, or of the inserted row with an ordinal. */
   keyOf(session: number, place: { readonly position: number } | { readonly ordinal: number }): number | null
   /** Returns the number of a new row of an entered session, the first of `count`. Session 0 holds the receipts of purged sessions. */

@@ -4,6 +4,7 @@ import * as billing from './billing.ts'
 import { commitRun } from './commit.ts'
 import { readCompactions } from './compactions.ts'
 import { parseStoredObject } from './content-codec.ts'
+import { countOwned, eraseRest } from './erase-owner.ts'
 import { exportHead, exportRows } from './export.ts'
 import { bringBack, forkSession, listForks } from './fork.ts'
 import * as imports from './imports.ts'
@@ -43,6 +44,7 @@ type Bound<F> = F extends (sql: Sql, ...parameters: infer P) => Step<infer R>
 /** An engine, which runs the work of a verb on a connection. */
 export type Engine = {
   perform<T>(work: (sql: Sql) => Step<T>): Awaitable<T>
+  seenBy(seen: string | null): Storage
   close(): Awaitable<void>
 }
 
@@ -150,6 +152,7 @@ export function storageOver(engine: Engine): Storage {
       release: releaseSpace,
     }),
     removals: bound({ purgeText, purgeNotes, noteOwners, clearFiles: clearPurged }),
+    owned: bound({ count: countOwned, erase: eraseRest }),
     jobs: bound({
       enqueue: jobs.enqueueJob,
       claim: jobs.claimJob,
@@ -169,6 +172,7 @@ export function storageOver(engine: Engine): Storage {
       reset: billing.resetCircuit,
       spending: billing.readSpending,
     }),
+    seenBy: (seen) => engine.seenBy(seen),
     close: () => engine.close(),
   }
 }

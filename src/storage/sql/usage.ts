@@ -33,6 +33,7 @@ import {
   estimatorOf,
   FIGURE_COUNT,
   FIGURES_OF_S,
+  rejectAmbiguous,
   requireSession,
   type StoredSession,
 } from './sessions.ts'
@@ -66,7 +67,7 @@ const OF_MODEL = `from undertext_sessions s
      left join undertext_limits i on i.provider = ? and i.model = ? and i.kind = 'input'
      left join undertext_calibrations c on c.provider = ? and c.model = ? and c.estimator = s.estimator
      left join undertext_measurements m on {family m} m.session = s.no and m.provider = ? and m.model = ?
-     where {family s} s.id = ?`
+     where {family s} {named s} s.id = ?`
 
 const READINGS_QUERY = `select ${READINGS} ${OF_MODEL}`
 const STATS_QUERY = `select ${FIGURES_OF_S}, ${READINGS} ${OF_MODEL}`
@@ -81,7 +82,10 @@ function* statsOf(sql: Sql, id: string, provider: string, model: string): Work<S
   const row = sql.isDistributed
     ? yield* distributedStats(sql, id, provider, model)
     : yield* sql.get(STATS_QUERY, ...key, ...key, ...key, ...key, id)
-  if (row === undefined) return undefined
+  if (row === undefined) {
+    yield* rejectAmbiguous(sql, id)
+    return undefined
+  }
   return {
     figures: decodeFigures(row, `session ${id}`),
     readings: decodeReadings(row.slice(FIGURE_COUNT)),
@@ -151,7 +155,7 @@ function* distributedStats(sql: Sql, id: string, provider: string, model: string
   const ofSession = sql.get(
     `select ${FIGURES_OF_S}, s.estimator, ${FIXED}, ${MEASURED.of('m')} from undertext_sessions s
      left join undertext_measurements m on {family m} m.session = s.no and m.provider = ? and m.model = ?
-     where {family s} s.id = ?`,
+     where {family s} {named s} s.id = ?`,
     ...[provider, model, id],
   )
   const ofModel = yield* sql.all(

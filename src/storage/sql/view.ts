@@ -93,7 +93,7 @@ export function viewColumns(shown: 'm.shown' | 'null'): string {
  */
 export const VIEW_QUERY = `${viewColumns('m.shown')}
   from undertext_messages m {index undertext_visible} ${LOOKED_UP_CONTENT}
-  where {family m} m.session = (select no from undertext_sessions where {family} id = ?) and ${M_VISIBLE} order by m.anchor, m.ordinal`
+  where {family m} m.session = (select no from undertext_sessions where {family} {named} id = ?) and ${M_VISIBLE} order by m.anchor, m.ordinal`
 
 /** The query for the view without the rows of given keys. */
 const VIEW_WITHOUT = VIEW_QUERY.replace(
@@ -304,11 +304,11 @@ function* originsOf(
 ): Work<((row: Row) => Origin | undefined) | undefined> {
   if (forkedFrom === undefined) return undefined
   const found = yield* sql.get(
-    `select o.id, o.incarnation from undertext_sessions s join undertext_sessions o on {family o} o.no = s.forked_from
+    `select o.id, o.incarnation from undertext_sessions s join undertext_sessions o on {family o} {seen o} o.no = s.forked_from
      where {family s} s.no = ?`,
     no,
   )
-  // Row-level security hides the original if it belongs to another owner.
+  // The original may belong to another owner.
   if (found === undefined) return undefined
   const [sessionId, incarnation] = found as unknown as [string, string]
   const inserters = rows.flatMap((row) => row[11] ?? [])

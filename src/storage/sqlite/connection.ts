@@ -1,6 +1,7 @@
 import { statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { isUndertextError, UndertextError } from '../../core/errors.ts'
+import type { Seen } from '../owners.ts'
 import { PLANNING_QUERY } from '../sql/planning.ts'
 import type { Row, Sql } from '../sql/sql.ts'
 import { complete, Done, type Work } from '../sql/work.ts'
@@ -34,6 +35,7 @@ export class Connection implements Omit<Sql, 'erase' | 'clearFiles' | 'releaseSp
   readonly isRemote = false
   readonly words = words
   readonly planning = PLANNING_QUERY
+  readonly seen: Seen = undefined
   /** Set by `sqliteStorage`. */
   estimators!: Estimators
   readonly #owned: boolean
@@ -166,6 +168,13 @@ export class Connection implements Omit<Sql, 'erase' | 'clearFiles' | 'releaseSp
 
   admit(): Done<null> {
     return CHOSEN
+  }
+
+  isTaken(id: string, owner: Seen): Done<boolean> {
+    const statement = 'select 1 from undertext_sessions where id = ?'
+    const found =
+      owner === undefined ? this.get(statement, id) : this.get(`${statement} and owner is ?`, id, owner)
+    return new Done(found.value !== undefined)
   }
 
   rename(): Done<void> {
@@ -350,7 +359,7 @@ export class Connection implements Omit<Sql, 'erase' | 'clearFiles' | 'releaseSp
   }
 }
 
-const FRAGMENTS: { readonly [name: string]: (a: string, b: string) => string } = {
+const FRAGMENTS: { readonly [name: string]: (a?: string, b?: string) => string } = {
   index: (name) => `indexed by ${name}`,
   list: (value) => `json_each(${value})`,
   texts: (value) => `json_each(${value})`,
@@ -367,6 +376,8 @@ const FRAGMENTS: { readonly [name: string]: (a: string, b: string) => string } =
   number: (column, key) => `case when json_valid(${column}) then json_extract(${column}, '$.${key}') end`,
   instr: () => 'instr',
   array: () => 'json_array',
+  named: (table = 'undertext_sessions') =>
+    `(${table}.owner is null or not exists (select 1 from undertext_sessions n where n.id = ${table}.id and n.no <> ${table}.no)) and`,
   age: () => 'no',
   ages: () => 'no',
   newest: () => 'no desc',
@@ -375,7 +386,7 @@ const FRAGMENTS: { readonly [name: string]: (a: string, b: string) => string } =
 /** Replaces the fragments of a statement, see sql.ts. */
 export function toSqlite(text: string): string {
   return text.replace(/\{([^\s}]+)([^}]*)\}/g, (_, name: string, rest: string) => {
-    const [a = '', b = ''] = rest.trim().split(' ')
+    const [a, b] = rest.trim() === '' ? [] : rest.trim().split(' ')
     return FRAGMENTS[name]?.(a, b) ?? ''
   })
 }

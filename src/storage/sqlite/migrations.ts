@@ -78,4 +78,9 @@ export const MIGRATIONS: readonly (readonly string[])[] = [
     "CREATE TRIGGER undertext_notes_are_not_replaced BEFORE INSERT ON undertext_notes\nWHEN EXISTS (SELECT 1 FROM undertext_notes WHERE session = NEW.session AND owner = NEW.owner AND no = NEW.no)\nBEGIN SELECT RAISE(ABORT, 'undertext: this note already exists'); END;",
     "CREATE TRIGGER undertext_notes_are_kept BEFORE DELETE ON undertext_notes\nWHEN NOT EXISTS (SELECT 1 FROM undertext_meta WHERE key = 'purging')\nBEGIN SELECT RAISE(ABORT, 'undertext: notes are kept; only a purge removes them'); END;",
   ], // 0000_baseline
+  [
+    "DROP INDEX `undertext_sessions_id`;",
+    "CREATE UNIQUE INDEX `undertext_sessions_unowned` ON `undertext_sessions` (`id`) WHERE owner is null;",
+    "CREATE UNIQUE INDEX `undertext_sessions_id` ON `undertext_sessions` (`id`,`owner`);",
+  ], // 0001_owners
 ]

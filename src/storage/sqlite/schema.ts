@@ -73,7 +73,9 @@ export const sessions = sqliteTable(
     forkedAt: integer('forked_at'),
   },
   (table) => [
-    uniqueIndex('undertext_sessions_id').on(table.id),
+    /** A session is named by its id and its owner. */
+    uniqueIndex('undertext_sessions_id').on(table.id, table.owner),
+    uniqueIndex('undertext_sessions_unowned').on(table.id).where(sql`owner is null`),
     index('undertext_sessions_forks').on(table.forkedFrom).where(sql`forked_at is not null`),
     index('undertext_sessions_incarnation').on(table.incarnation),
     index('undertext_sessions_staged').on(table.stagedBy).where(sql`staged_by is not null`),

@@ -1,5 +1,6 @@
+import type { Seen } from '../owners.ts'
 import type { GuardProblems, Sql } from '../sql/sql.ts'
-import { type Engine, storageOver } from '../sql/storage.ts'
+import { storageOver } from '../sql/storage.ts'
 import { complete, Done, drive, type Step, type Work } from '../sql/work.ts'
 import type { Awaitable, Estimators, Storage } from '../storage.ts'
 import { Connection } from './connection.ts'
@@ -38,6 +39,50 @@ export class SqliteSql extends Connection implements Sql {
   }
 }
 
+/** The calls whose statements may name an owner, and those that only need their connection. */
+const STATEMENTS = ['get', 'all', 'run', 'change', 'insert'] as const
+const OTHERS = [
+  ...(['enter', 'enterAlone', 'enterOwner', 'admit', 'isTaken', 'clockOffset', 'rename', 'leave'] as const),
+  ...(['keyOf', 'nextNo', 'read', 'write', 'outside', 'erase', 'clearFiles', 'unguarded'] as const),
+  ...(['releaseSpace'] as const),
+  ...(['guardProblems', 'takenColumn'] as const),
+]
+
+/** Returns a connection whose statements see the sessions of an owner, or with `null` those without an owner. */
+function seenBy(connection: SqliteSql, seen: string | null): Sql {
+  const { isShared, isRemote, words, planning, readonly, estimators } = connection
+  const texts = seen === null ? OF_NONE : OF_OWNER
+  const statement =
+    (call: (typeof STATEMENTS)[number]) =>
+    (text: string, ...values: unknown[]) => {
+      const own = texts.get(text) ?? keepText(texts, text, seen)
+      if (own === text || seen === null) return connection[call](own, ...values)
+      return connection[call](own, ...values, { owner: seen })
+    }
+  const calls = [
+    ...STATEMENTS.map((name) => [name, statement(name)]),
+    ...OTHERS.map((name) => [name, connection[name].bind(connection)]),
+  ]
+  return {
+    ...{ isShared, isRemote, words, planning, readonly, estimators, seen },
+    ...(Object.fromEntries(calls) as Pick<Sql, (typeof STATEMENTS | typeof OTHERS)[number]>),
+  }
+}
+
+/** Statements with the conditions of an owner, by their text. */
+const OF_OWNER = new Map<string, string>()
+const OF_NONE = new Map<string, string>()
+
+function keepText(texts: Map<string, string>, text: string, seen: string | null): string {
+  const is = seen === null ? 'is null' : '= @owner'
+  const own = text.replace(
+    /\{(?:named|seen)(?: (\w+))?\}/g,
+    (_, table = 'undertext_sessions') => `${table}.owner ${is} and`,
+  )
+  texts.set(text, own)
+  return own
+}
+
 type Synchronous<T> = {
   readonly [K in keyof T]: T[K] extends (...parameters: infer P) => Awaitable<infer R>
     ? (...parameters: P) => R
@@ -45,13 +90,16 @@ type Synchronous<T> = {
 }
 
 /** A storage whose verbs return synchronously, except for the indexing of long texts. */
-export type SqliteStorage = Synchronous<Omit<Storage, 'searching'>> & Pick<Storage, 'searching'>
+export type SqliteStorage = Synchronous<Omit<Storage, 'searching' | 'seenBy'>> &
+  Pick<Storage, 'searching'> & { seenBy(seen: string | null): SqliteStorage }
 
 /** Implements `Storage` over a connection to SQLite. */
-export function sqliteStorage(connection: SqliteSql, estimators: Estimators): SqliteStorage {
+export function sqliteStorage(connection: SqliteSql, estimators: Estimators, seen?: Seen): SqliteStorage {
   connection.estimators = estimators
-  const engine: Engine = {
-    perform: (work) => performed(work(connection)),
+  const sql = seen === undefined ? connection : seenBy(connection, seen)
+  const storage = storageOver({
+    perform: (work) => performed(work(sql)),
+    seenBy: (other) => sqliteStorage(connection, estimators, other),
     close: () => {
       try {
         finishClearing(connection, 'close')
@@ -59,8 +107,7 @@ export function sqliteStorage(connection: SqliteSql, estimators: Estimators): Sq
         connection.close()
       }
     },
-  }
-  const storage = storageOver(engine) as SqliteStorage
+  }) as SqliteStorage
   return {
     ...storage,
     verify: (id, repair) => {

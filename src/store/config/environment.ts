@@ -106,6 +106,7 @@ export const VARIABLES: readonly Variable[] = [
 const OTHERS: ReadonlySet<string> = new Set([
   FILE_VARIABLE,
   `${PREFIX}DB`,
+  `${PREFIX}OWNER`,
   `${PREFIX}DEBUG`,
   `${PREFIX}SHARED`,
   `${PREFIX}PG`,

@@ -50,7 +50,7 @@ export const createSchema = z.strictObject({ id: newNameSchema.optional(), ...fi
 export const updateSchema = z.strictObject(fieldsSchema)
 /** The owner on whose behalf a session is read or changed. */
 export const forOwnerSchema = z.strictObject({
-  /** A session of another owner is treated as unknown; a session without an owner isn't. */
+  /** Only a session of this owner; any other is treated as unknown. */
   owner: ownerOption,
 })
 /** Options of `sessions.update`. */

@@ -38,7 +38,7 @@ export async function importContent(
 function importEvents(context: StoreContext, events: ImportEvents, given: object): Promise<SessionImport> {
   const { id, ...options } = given as ImportInto
   const host = {
-    storage: context.storage,
+    storage: context.storageOf((given as ImportInto).owner),
     estimator: context.estimators.standard.name,
     modelFor: (session: Parameters<StoreContext['modelFor']>[0]) => context.modelFor(session),
     recordAppended: recordAppended.bind(undefined, context),
@@ -52,14 +52,17 @@ function importRecords(
   options: object,
 ): Promise<SessionRestore> {
   const checked = check(restoreSchema, options, 'sessions.import')
+  context.storageOf(checked.owner)
   const host = {
-    storage: context.storage,
+    storageOf: (owner: string | undefined) =>
+      context.owner === undefined ? context.storage.seenBy(owner ?? null) : context.storage,
     admit: ({ estimator, config }: { estimator: string; config?: unknown }, sessionId: string) => {
       check(createSchema.shape.config, config, 'config')
       context.estimatorNamed(estimator, sessionId)
     },
   }
-  return restoreSession(host, records, checked)
+  const { owner = context.owner } = checked
+  return restoreSession(host, records, { ...checked, ...(owner !== undefined && { owner }) })
 }
 
 /**

@@ -38,7 +38,8 @@ export type SessionRestore = {
 }
 
 type RestoreHost = {
-  readonly storage: Storage
+  /** Returns the storage of the owner of a session. */
+  readonly storageOf: (owner: string | undefined) => Storage
   /** Throws if this store can't accept the session: unknown estimator, or invalid settings. */
   readonly admit: (session: HistoryHead['session'], sessionId: string) => void
 }
@@ -54,8 +55,10 @@ export async function restoreSession(
     const head = owned(await checked.head(), owner)
     const sessionId = id ?? head.session.id
     admitted(host, head, sessionId)
-    const there = await host.storage.session(sessionId)
-    const restore = new Restore(host.storage, checked, sessionId, signal)
+    // Ids are unique for an owner; in the store of an owner, the session becomes theirs.
+    const storage = host.storageOf(head.session.owner)
+    const there = await storage.session(sessionId)
+    const restore = new Restore(storage, checked, sessionId, signal)
     await (there === undefined ? restore.write(head) : restore.compare(head, there))
     const { session, compactions } = head
     const existing = there !== undefined

@@ -1,9 +1,8 @@
 import { v7 as uuidv7 } from 'uuid'
 import { z } from 'zod'
-import { UndertextError } from '../../core/errors.ts'
+import { invalid } from '../../core/errors.ts'
 import { check, labelSchema, nameSchema, ownerOption, readable, taken } from '../../core/messages/check.ts'
 import type { Finding } from '../../core/model/coverage.ts'
-import { isOpenTo } from '../../storage/owners.ts'
 import type { HistoryRecord } from '../../storage/records/records.ts'
 import type { AuditEntry, ListedSession, MessageCounts, Purged, Session } from '../../storage/storage.ts'
 import { checkId } from '../arguments.ts'
@@ -19,7 +18,7 @@ import {
   type SessionInput,
   updateSchema,
 } from '../config/store-options.ts'
-import { publicSession } from '../context.ts'
+import { found, publicSession } from '../context.ts'
 import type { ImportEvents, ImportOptions, SessionImport } from '../history/import/import-types.ts'
 import type { HistoryRecords, RestoreOptions, SessionRestore } from '../history/restore-session.ts'
 import type { Services } from '../services.ts'
@@ -33,6 +32,8 @@ const getSessionSchema = z.strictObject({
 })
 /** Options of `sessions.get`. */
 export type GetSessionOptions = z.input<typeof getSessionSchema>
+/** The owner of a listed session, which isn't an option. */
+const listedOwner = nameSchema.optional()
 const listSchema = z.strictObject({
   owner: ownerOption,
   archived: z.boolean().default(false),
@@ -40,10 +41,10 @@ const listSchema = z.strictObject({
   /** The last session of the previous page. If only its id is given, the list continues after its current place. */
   after: z
     .union(
-      [nameSchema, z.object({ id: nameSchema, newestAt: z.int() })],
+      [nameSchema, z.object({ id: nameSchema, newestAt: z.int(), owner: listedOwner })],
       'must be a session of sessions.list, or its id',
     )
-    .transform((given) => (typeof given === 'string' ? { id: given } : given))
+    .transform((given) => (typeof given === 'string' ? { id: given } : { owner: undefined, ...given }))
     .optional(),
   /** Only sessions whose id or title contains this text, ignoring case. */
   search: z.string().min(1).max(MAX_SEARCH_LENGTH).optional(),
@@ -101,15 +102,14 @@ export class Sessions {
    */
   async create(session: SessionInput = {}): Promise<Session> {
     const { id, ...fields } = check(createSchema, session, 'sessions.create')
-    const estimator = this.#services.context.estimatorFor(fields.config ?? undefined)
-    return publicSession(
-      await this.#services.context.storage.createSession(id ?? uuidv7(), fields, estimator),
-    )
+    const { context } = this.#services
+    this.#keepOwner(fields.owner)
+    const estimator = context.estimatorFor(fields.config ?? undefined)
+    return publicSession(await context.storage.createSession(id ?? uuidv7(), fields, estimator))
   }
 
   /**
-   * Returns a session with its counters. With `owner`, a session of another owner is treated as unknown; a session without an owner isn't.
-   * With `counts`, also counts the messages, the rows of the view that are sent, and the silent messages (those without a part that is
+   * Returns a session with its counters. With `owner`, only a session of this owner is returned, as by `store.forOwner(owner)`. With `counts`, also counts the messages, the rows of the view that are sent, and the silent messages (those without a part that is
    * sent, such as an agent's bookkeeping). That reads every row, while the counters cost nothing.
    */
   async get(
@@ -123,11 +123,10 @@ export class Sessions {
   ): Promise<Session & { readonly counts?: MessageCounts }> {
     const id = checkId(sessionId)
     const { owner, counts } = check(getSessionSchema, options, 'sessions.get')
-    const { context } = this.#services
-    const session = await context.requireSession(id)
-    if (!isOpenTo(session, owner)) throw new UndertextError('SESSION_NOT_FOUND', { sessionId: id })
+    const storage = this.#services.context.storageOf(owner)
+    const session = found(await storage.session(id), id)
     if (!counts) return publicSession(session)
-    return { ...publicSession(session), counts: await context.storage.countMessages(id) }
+    return { ...publicSession(session), counts: await storage.countMessages(id) }
   }
 
   /**
@@ -137,21 +136,23 @@ export class Sessions {
    * `after` is unknown or belongs to an owner other than `owner`.
    */
   async list(options: ListSessionsOptions = {}): Promise<ListedSession[]> {
-    const query = check(listSchema, options, 'sessions.list')
-    return (await this.#services.context.storage.listSessions(query)).map(publicSession)
+    const { owner, ...query } = check(listSchema, options, 'sessions.list')
+    const listed = await this.#services.context.storageOf(owner).listSessions(query)
+    return listed.map(publicSession)
   }
 
   /**
-   * Changes fields of a session. Omitted fields keep their values; `null` clears a field. With the option `owner`, a session of another
-   * owner is treated as unknown; a session without an owner isn't, so `sessions.update(id, { owner }, { owner })` assigns a session to the
-   * first caller.
+   * Changes fields of a session. Omitted fields keep their values; `null` clears a field. With the option `owner`, only a session of this
+   * owner is changed, as by `store.forOwner(owner)`. The field `owner` gives the session to another owner; it can't be changed in the store
+   * of an owner, and throws `SESSION_EXISTS` if the new owner has a session with this id.
    */
   async update(sessionId: string, changes: SessionChange, options: ForOwnerOptions = {}): Promise<Session> {
     const fields = check(updateSchema, changes, 'sessions.update')
     const { owner } = check(forOwnerSchema, options, 'sessions.update')
-    return publicSession(
-      await this.#services.context.storage.updateSession(checkId(sessionId), fields, owner),
-    )
+    const id = checkId(sessionId)
+    this.#keepOwner(fields.owner)
+    const storage = this.#services.context.storageOf(owner)
+    return publicSession(await storage.updateSession(id, fields))
   }
 
   /**
@@ -321,6 +322,13 @@ export class Sessions {
     const { importContent } = await import('../history/import-content.ts')
     const { context } = this.#services
     return importContent(context, given.content, given.options)
+  }
+
+  /** Throws `INVALID_INPUT` for another owner in the store of an owner. */
+  #keepOwner(given: string | null | undefined): void {
+    const { owner } = this.#services.context
+    if (owner !== undefined && given !== undefined && given !== owner)
+      throw invalid('owner: this is the store of another owner')
   }
 
   async #compactAtEnd({ id, config }: Session): Promise<void> {

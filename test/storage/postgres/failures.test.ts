@@ -259,7 +259,7 @@ describe.skipIf(server === undefined)('a pool of the application', async () => {
   const url = await withTables(await server.newDatabase())
   await query(
     url,
-    "insert into chats.names values ('s', 5, 0)",
+    "insert into chats.names values ('s', '', 5, 0)",
     "insert into chats.sessions (family, no, id) values (5, 0, 's')",
   )
 

@@ -72,7 +72,7 @@ describe.skipIf(server === undefined)('on a server', async () => {
             )
               return 'found'
             yield bothLooked()
-            const number = yield* sql.admit('twice')
+            const number = yield* sql.admit('twice', null)
             yield* sql.run(
               'insert into undertext_sessions ({family,} no, id) values ({?,} ?, ?)',
               number,
@@ -338,7 +338,7 @@ describe.skipIf(server === undefined)('on a server', async () => {
       await lossy.perform((sql) =>
         sql.write('createSession', function* () {
           attempts++
-          const number = yield* sql.admit(id)
+          const number = yield* sql.admit(id, null)
           yield* sql.run('insert into undertext_sessions ({family,} no, id) values ({?,} ?, ?)', number, id)
         }),
       )
@@ -389,7 +389,7 @@ describe.skipIf(server === undefined)('on a server', async () => {
           sql.write('purgeSession', function* () {
             yield* sql.enter(id)
             yield* sql.run('delete from undertext_sessions where {family} no = 1')
-            yield* sql.leave(id)
+            yield* sql.leave()
           }),
         )
         expect(await query(url, `select 1 from chats.names where id = '${id}'`)).toEqual([])

@@ -15,7 +15,8 @@ import { query } from '../../support/postgres.ts'
 /** The tables that a connection knows, and one of a verb's. */
 const TABLES = [
   'create schema chats',
-  'create table chats.names (id text primary key, family bigint not null, session bigint not null)',
+  `create table chats.names (id text, owner text not null default '', family bigint not null, session bigint not null,
+    constraint names_pkey primary key (id, owner))`,
   `create table chats.sessions (family bigint not null, no bigint not null, id text not null, title text, last_write text,
     version bigint not null default 0, compacted bigint not null default 0, audited bigint not null default 0,
     jobbed bigint not null default 0, messages bigint not null default 0, incarnation text,
@@ -58,6 +59,7 @@ export function databaseOver(
     busyTimeoutMs: 5_000,
     readonly: false,
     prepare: true,
+    rowSecurity: false,
     ...options,
   })
   afterAll(() => database.close())
@@ -102,7 +104,7 @@ export function* only<T>(step: Step<T>): Work<T> {
 export function* create(sql: PostgresSql, id: string): Work<number> {
   return yield* sql.write('createSession', function* () {
     yield* sql.enter(id)
-    const number = yield* sql.admit(id)
+    const number = yield* sql.admit(id, null)
     yield* sql.run('insert into undertext_sessions ({family,} no, id) values ({?,} ?, ?)', number, id)
     return number
   })

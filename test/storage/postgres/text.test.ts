@@ -45,7 +45,7 @@ describe('parameters', () => {
   it('are numbered in order', () => {
     expect(translate('select ? where a = ?', 'chats')).toEqual({
       text: 'select $1 where a = $2',
-      usesFamily: false,
+      added: [],
       parameters: 2,
     })
   })
@@ -68,7 +68,7 @@ describe('fragments', () => {
     ['select 1 where {family m} m.no = ?1', 'select 1 where m.family = $2::bigint and m.no = $1', 1],
     ['insert into t ({family,} a) values ({?,} ?)', 'insert into t (family, a) values ($2::bigint, $1)', 1],
   ])('the family of %s is the last parameter', (text, expected, parameters) => {
-    expect(translate(text, 'chats')).toEqual({ text: expected, usesFamily: true, parameters })
+    expect(translate(text, 'chats')).toEqual({ text: expected, added: ['family'], parameters })
   })
 
   it('a selected family is a column, and a function is called in the schema', () => {
@@ -150,7 +150,7 @@ describe('whatever the statement', () => {
     assert(
       property(string(), (text) => {
         const plain = text.replaceAll(/[?{}]|undertext_/g, '')
-        expect(translate(plain, 'chats')).toEqual({ text: plain, usesFamily: false, parameters: 0 })
+        expect(translate(plain, 'chats')).toEqual({ text: plain, added: [], parameters: 0 })
       }),
     )
   })
@@ -160,15 +160,15 @@ describe('whatever the statement', () => {
       property(
         array(constantFrom('?', '{list ?} l', '{texts ?} l', '{family}', "'?'", 'x'), { maxLength: 12 }),
         (pieces) => {
-          const { text, usesFamily, parameters } = translate(pieces.join(' '), 'chats')
+          const { text, added, parameters } = translate(pieces.join(' '), 'chats')
           const count = pieces.filter((piece) => piece.includes('?') && piece !== "'?'").length
           expect(parameters).toBe(count)
-          expect(usesFamily).toBe(pieces.includes('{family}'))
+          expect(added.includes('family')).toBe(pieces.includes('{family}'))
           const numbers = [...text.matchAll(/\$(\d+)/g)].map(([, number]) => Number(number))
           const own = numbers.filter((number) => number <= count)
           expect(own).toEqual(Array.from({ length: count }, (_, index) => index + 1))
           expect(new Set(numbers.filter((number) => number > count))).toEqual(
-            new Set(usesFamily ? [count + 1] : []),
+            new Set(added.length > 0 ? [count + 1] : []),
           )
         },
       ),

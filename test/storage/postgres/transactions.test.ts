@@ -102,7 +102,7 @@ describe.each(ENGINES)('on %s', (_, open) => {
         yield* sql.enter(id)
         yield* sql.run('delete from undertext_messages where {family} key > ?', 0)
         yield* sql.run('delete from undertext_sessions where {family} no = ?', 1)
-        yield* sql.leave(id)
+        yield* sql.leave()
       })
     })
     expect(await textsOf(database, id)).toEqual([])
@@ -312,7 +312,7 @@ describe('a database', () => {
 
   it('prepares a statement under the same name everywhere, and other schemas under others', () => {
     const nameIn = (schema: string) =>
-      databaseOver(unused, { schema }).statement('delete from undertext_jobs').name
+      databaseOver(unused, { schema }).statement('delete from undertext_jobs', undefined).name
     expect(nameIn('a')).toBe(nameIn('a'))
     expect(nameIn('a')).not.toBe(nameIn('b'))
     expect(nameIn('a')!.length).toBeLessThan(64)

@@ -70,7 +70,7 @@ export type SaveInput = {
   readonly onConflict?: OnConflict | undefined
   /** `messageId` of the request's body: the edited or regenerated message. It and all later messages are rewound. */
   readonly messageId?: string | undefined
-  /** The owner. Another owner's chat counts as not found; a chat without an owner is assigned this one. */
+  /** The owner. Only this owner's chats are found, and new ones belong to the owner. */
   readonly owner?: string
 }
 
@@ -154,7 +154,7 @@ export function chatStore<UI_MESSAGE extends UIMessageLike = SdkUIMessage>(
       const how = { onConflict: mode ?? onConflict ?? 'merge', messageId: input.messageId }
       const { owner } = check(z.object({ owner: ownerOption }), input, 'save')
       const given = givenMessages(taken(input.messages))
-      const chat = { store: ownedStore(store, owner), chatId, actor, owner }
+      const chat = { store: ownedStore(store, owner), chatId, actor }
       const { appended: _, ...saved } = await changeChat(chat, ({ stored }) =>
         targetOfSave(chatId, stored, given, how),
       )
@@ -165,7 +165,7 @@ export function chatStore<UI_MESSAGE extends UIMessageLike = SdkUIMessage>(
       const chatId = check(nameSchema, request.id, 'resume: request.id')
       const options = check(turnSchema, given, 'resume')
       const { owner } = options
-      const chat = { store: ownedStore(store, owner), chatId, actor, owner }
+      const chat = { store: ownedStore(store, owner), chatId, actor }
       const turn = await beginTurn(chat, taken(request as ChatRequest), options, defaults)
       const ids = { generateMessageId: generateMessageId ?? uuidv7 }
       return { ...turn, ...ids } as unknown as ChatTurn<UI_MESSAGE, MODEL>
@@ -173,13 +173,13 @@ export function chatStore<UI_MESSAGE extends UIMessageLike = SdkUIMessage>(
     async withdraw(chatId, given = {}) {
       const id = check(nameSchema, chatId, 'withdraw: chatId')
       const { messageId, owner } = check(withdrawSchema, given, 'withdraw')
-      return withdraw({ store: ownedStore(store, owner), chatId: id, actor, owner }, messageId)
+      return withdraw({ store: ownedStore(store, owner), chatId: id, actor }, messageId)
     },
     async fork(chatId, given = {}) {
       const id = check(nameSchema, chatId, 'fork: chatId')
       const { at, owner, ...named } = check(chatForkSchema, given, 'fork')
       const own = ownedStore(store, owner)
-      return forkBeside(own, id, owner, named, at, async (name) => {
+      return forkBeside(own, id, named, at, async (name) => {
         const { stored } = await readChat({ store: own, chatId: id })
         return stored.find(({ message }) => message.id === name)?.rows
       })

@@ -6,7 +6,6 @@ import { withoutGivenMark } from '../../../core/messages/user-answers.ts'
 import { unlessUnknown } from '../../../store/arguments.ts'
 import type { Store } from '../../../store/store.ts'
 import { Conversion } from '../../conversion.ts'
-import { appendNamed, recordNames } from '../../recovering.ts'
 import { withRetries } from '../../retry.ts'
 import { rowsOfUIMessage } from '../from-ui-messages.ts'
 import { unitsOf } from '../prompt-matching.ts'
@@ -42,11 +41,10 @@ type ChatLog = {
   readonly isRewound: (id: string) => boolean
 }
 
-/** A chat, the actor that the audit names for its rewinds, and the owner for whom it is changed. `store` is restricted to that owner. */
+/** A chat, in the store of its owner, and the actor that the audit names for its rewinds. */
 export type Chat = {
   readonly store: ChatStorage
   readonly chatId: string
-  readonly owner: string | undefined
   readonly actor: string | undefined
 }
 
@@ -98,10 +96,7 @@ export async function changeChat(
     const nothing = { rowsAppended: 0, rowsHidden: 0, isConflict: target.isConflict, appended: [] }
     const change = changeTo(log.stored, target.messages)
     const last = log.stored.at(-1)?.rows.at(-1)
-    if (change === undefined) {
-      await recordNames(chat.store, chat.chatId, { owner: chat.owner })
-      return { ...nothing, ...defined({ lastRowId: last?.id }) }
-    }
+    if (change === undefined) return { ...nothing, ...defined({ lastRowId: last?.id }) }
     return { ...nothing, ...(await commit(chat, log, change)) }
   })
 }
@@ -136,7 +131,7 @@ function withoutIds({ role, content, metadata, createdAt }: NewMessage): NewMess
 }
 
 async function commit(
-  { store, chatId, actor, owner }: Chat,
+  { store, chatId, actor }: Chat,
   { position, stored }: ChatLog,
   { hide, append }: Change,
 ): Promise<Omit<ChatChange, 'isConflict'>> {
@@ -144,11 +139,10 @@ async function commit(
   const placed = (messages: readonly { readonly position: number }[]): AppendedRow[] =>
     messages.map((message, at) => ({ position: message.position, row: append[at]! }))
   if (first === undefined) {
-    const { messages } = await appendNamed(store, chatId, append, { owner }, { expectedPosition: position })
+    const { messages } = await store.append(chatId, append, { expectedPosition: position })
     const lastRowId = messages.at(-1)!.id
     return { rowsAppended: messages.length, rowsHidden: 0, lastRowId, appended: placed(messages) }
   }
-  await recordNames(store, chatId, { owner })
   const { messages, rowsHidden, compactionId } = await store.rewind(chatId, {
     from: { beforeMessage: first.id },
     keepCompactions: true,

@@ -1,5 +1,6 @@
 import { isUndertextError, UndertextError } from '../../../core/errors.ts'
 import { DEFAULT_COMPACTION_THRESHOLD } from '../../../core/tokens/budget.ts'
+import type { SessionName } from '../../../storage/owners.ts'
 import { LEASE_MS } from '../../../storage/process.ts'
 import type { Job, Session } from '../../../storage/storage.ts'
 import type { ResolvedConfig } from '../../config/resolve.ts'
@@ -14,17 +15,22 @@ import { asRequested, Worker, type WorkerParts } from './worker.ts'
 /** Maximum number of sessions whose jobs are resumed when a store is opened, or waited for. */
 const MAX_WAITING = 1_000
 
+/** Returns the background work of an owner; for `undefined`, that of every owner whose store is in use. Empty in the store of an owner. */
+export type BackgroundOf = (owner: string | undefined) => readonly Background[]
+
 /** Background compaction: offered sessions get a job if they need one, and jobs run one after another. */
 export class Background {
   readonly #parts: WorkerParts
+  readonly #of: BackgroundOf
   readonly #worker: Worker
   /** Offers being processed, one per session. */
   readonly #offers = new Map<string, Promise<void>>()
   /** Set after a write failed on a read-only storage; no jobs are run then. */
   #isReadonly = false
 
-  constructor(parts: WorkerParts) {
+  constructor(parts: WorkerParts, of: BackgroundOf) {
     this.#parts = parts
+    this.#of = of
     this.#worker = new Worker(parts)
     if (this.#isOnByDefault()) this.#resume().catch((error: unknown) => this.#failed(error))
   }
@@ -40,8 +46,13 @@ export class Background {
   async #resume(): Promise<void> {
     await immediate()
     if (this.#worker.isClosed) return
-    for (const sessionId of await this.#parts.storage.jobs.waiting(MAX_WAITING))
-      await this.#schedule(sessionId)
+    for (const waiting of await this.#parts.storage.jobs.waiting(MAX_WAITING))
+      await this.#whose(waiting).#schedule(waiting.id)
+  }
+
+  /** Returns the background work of the owner of a session. */
+  #whose({ owner }: SessionName): Background {
+    return (owner == null ? undefined : this.#of(owner)[0]) ?? this
   }
 
   /** Starts the open job of a session, now or once it is due. */
@@ -157,20 +168,24 @@ export class Background {
 
   #liveWork(sessionId: string | undefined): Promise<unknown>[] {
     const offers = sessionId === undefined ? [...this.#offers.values()] : [this.#offers.get(sessionId)]
-    return [...this.#worker.works(sessionId), ...offers.filter((offer) => offer !== undefined)]
+    const own = [...this.#worker.works(sessionId), ...offers.filter((offer) => offer !== undefined)]
+    const others = sessionId === undefined ? this.#of(undefined) : []
+    return others.reduce<Promise<unknown>[]>((all, one) => all.concat(one.#liveWork(undefined)), own)
   }
 
   /** Whether a job is running or due; due jobs are started. Without a session, jobs of other processes aren't counted. */
   async #isBusy(sessionId: string | undefined): Promise<boolean> {
     const { jobs } = this.#parts.storage
-    const ids = sessionId === undefined ? await jobs.waiting(MAX_WAITING) : [sessionId]
+    const waiting = sessionId === undefined ? await jobs.waiting(MAX_WAITING) : [{ id: sessionId }]
     let isBusy = false
-    for (const id of ids) {
-      const open = await jobs.open(id)
+    for (const one of waiting) {
+      const { id } = one
+      const whose = this.#whose(one)
+      const open = await whose.#parts.storage.jobs.open(id)
       if (open === undefined) continue
       const isLater = open.job.state === 'queued' && open.job.notBefore > Date.now()
       if (open.isHeld) isBusy ||= sessionId !== undefined
-      else if (!isLater && !this.#worker.isClosed && this.#start(id)) isBusy = true
+      else if (!isLater && !this.#worker.isClosed && whose.#start(id)) isBusy = true
     }
     return isBusy
   }

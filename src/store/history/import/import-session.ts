@@ -18,7 +18,7 @@ import { Batch, discardAbandoned } from './staging.ts'
  * Imports the new part of a conversation that was imported before. The session must match its beginning word for word; new messages are
  * appended, and missing fields are set. If the events can be read twice, all of them are checked before anything is written.
  *
- * Throws `SESSION_EXISTS` for a session with another conversation or another owner, `IMPORT_DIVERGED`.
+ * Throws `SESSION_EXISTS` for a session with another conversation, `IMPORT_DIVERGED`.
  */
 async function extendSession(
   host: ImportHost,
@@ -27,7 +27,6 @@ async function extendSession(
   options: CheckedImport,
 ): Promise<SessionImport> {
   const { id: sessionId, messageCount } = session
-  requireOwn(session, options)
   const rewound: ImportedCompaction[] = []
   const checked = () => checkedEvents(events, sessionId, options)
   if (typeof events === 'function') {
@@ -35,7 +34,6 @@ async function extendSession(
     await settleAll(known, checked())
     if (!known.hasNewEvents) {
       await options.beforePublish?.()
-      await own(host, session, known, options)
       return { sessionId, status: 'unchanged', messages: 0, existing: known.existing, compactions: [] }
     }
     for (const each of known.rewound) rewound.push(each)
@@ -46,7 +44,6 @@ async function extendSession(
   await settleAll(known, checked())
   await options.beforePublish?.()
   await writing.finish()
-  await own(host, session, known, options)
   const { outcomes } = writing.compactions
   const isChanged = writing.messages > 0 || outcomes.some(({ status }) => status === 'applied')
   if (isChanged) await learn(host, session, writing, options)
@@ -58,23 +55,6 @@ async function extendSession(
     existing: writing.existing,
     compactions: outcomes,
   }
-}
-
-/** Checks the owner of the session. Throws `SESSION_EXISTS`. */
-function requireOwn({ id: sessionId, owner }: Session, asked: CheckedImport): void {
-  if (asked.owner !== undefined && owner !== undefined && owner !== asked.owner)
-    throw new UndertextError('SESSION_EXISTS', { sessionId })
-}
-
-/** Assigns the given owner to a session without one. */
-async function own(
-  { storage }: ImportHost,
-  { id, owner }: Session,
-  { isWhole }: KnownBeginning,
-  asked: CheckedImport,
-): Promise<void> {
-  if (owner === undefined && asked.owner !== undefined && isWhole)
-    await storage.updateSession(id, { owner: asked.owner })
 }
 
 /**
@@ -110,7 +90,6 @@ async function previewImport(
     await options.beforePublish?.()
     return { ...result, status: 'imported', messages, existing: 0 }
   }
-  requireOwn(session, options)
   const known = new KnownBeginning(host, session)
   await settleAll(known, checked)
   await options.beforePublish?.()
@@ -152,11 +131,6 @@ class KnownBeginning {
   /** Whether anything may have to be written. */
   get hasNewEvents(): boolean {
     return this.#isPast || this.#hasCompactions
-  }
-
-  /** Whether the events contained every message of the session. */
-  get isWhole(): boolean {
-    return this.#gap === undefined && this.#last === this.#session.messageCount
   }
 
   async settle(events: readonly ImportEvent[]): Promise<void> {
