@@ -289,7 +289,7 @@ const TABLE: Record<Verb, Cells<typeof STATES>> = {
   'notes.list':                             [NOT_FOUND, 'works', 'works', 'works', 'works', 'works', CLOSED],
   'notes.forget':                             ['NOTE_NOT_FOUND', 'NOTE_NOT_FOUND', 'NOTE_NOT_FOUND', 'NOTE_NOT_FOUND', 'NOTE_NOT_FOUND', 'NOTE_NOT_FOUND', CLOSED],
   'privacy.purgeText':                [NOT_FOUND, 'works', 'works', 'works', 'works', READONLY, CLOSED],
-  'privacy.applyRetention':           [NOT_FOUND, 'works', 'works', 'works', 'works', 'works', CLOSED],
+  'privacy.applyRetention':           [NOT_FOUND, 'works', 'works', 'works', 'works', READONLY, CLOSED],
   close:                              ['works',   'works',                'works',    'works', 'works', 'works',  'works'],
   'chatStore.create':                 ['works', 'works', 'works', 'works', 'works', READONLY, CLOSED],
   'chatStore.save':                   ['works', 'works', 'works', 'works', 'works', READONLY, CLOSED],

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { UndertextError } from '../../core/errors.ts'
 import { listIn, stringifyJson } from '../../core/messages/json.ts'
 import { outputText, type Part, type ToolResultContent } from '../../core/messages/message.ts'
 import {
@@ -62,6 +63,7 @@ type Counts = { [C in ContentClass]?: Figures }
 
 /** `Retention.step`. A page of which nothing is removed isn't written. */
 export function* retainStep(sql: Sql, id: string, request: RetentionRequest): Work<RetentionStep> {
+  rejectReadonly(sql, request)
   const { phase } = request.from
   const work = function* (isDry: boolean): Work<RetentionStep> {
     if (!isDry) yield* sql.enterAlone(id)
@@ -73,6 +75,11 @@ export function* retainStep(sql: Sql, id: string, request: RetentionRequest): Wo
   const planned = yield* sql.read(VERB, () => work(true))
   if (request.dryRun || isNothing(planned)) return planned
   return yield* sql.erase(VERB, () => work(false), true)
+}
+
+/** Throws `STORE_READONLY`, whether or not there is something to remove. */
+function rejectReadonly(sql: Sql, { dryRun }: { readonly dryRun: boolean }): void {
+  if (sql.readonly && !dryRun) throw new UndertextError('STORE_READONLY', { verb: VERB })
 }
 
 function isNothing({ content, requests, audit }: RetentionStep): boolean {
@@ -478,6 +485,7 @@ function* retainAudit(
 
 /** `Retention.retire`. */
 export function* retireSession(sql: Sql, id: string, request: SessionRetirement): Work<SessionVerdict> {
+  rejectReadonly(sql, request)
   const { actor, reason, rule, staged } = request
   const judge = function* (): Work<SessionVerdict & { readonly session?: StoredSession }> {
     const session = yield* requireSession(sql, id)
