@@ -357,6 +357,49 @@ export function describeRetention({ open, keeps }: Contract): void {
       await sound(store, ...ids)
     })
 
+    it('is applied to the sessions of all owners, also of the same id, or to those of one', async () => {
+      const store = await open()
+      for (const owner of ['ann', 'bob']) {
+        const own = store.forOwner(owner)
+        await talk(own, 'same')
+        await summarize(own, 'same')
+        await own.sessions.create({ id: 'old' })
+        await own.sessions.archive('old')
+      }
+      const rules = { hidden: OLD, archived: OLD }
+      const now = tomorrow()
+      const ofAnn = { sessions: 2, content: { hidden: { sessions: 1, rows: 4 } }, archived: { sessions: 1 } }
+      expect(await store.privacy.applyRetention({ rules, now, owner: 'ann', dryRun: true })).toMatchObject(
+        ofAnn,
+      )
+      const all: RetentionReport[] = []
+      for (
+        let cursor: string | undefined, calls = 0;
+        calls === 0 || (cursor !== undefined && calls < 50);
+        calls++
+      ) {
+        const report = await store.privacy.applyRetention({
+          rules,
+          now,
+          budgetMs: 1,
+          ...(cursor && { cursor }),
+        })
+        all.push(report)
+        cursor = report.cursor
+      }
+      expect(all.reduce((sum, { content }) => sum + content.hidden.rows, 0)).toBe(8)
+      expect(all.reduce((sum, { archived }) => sum + archived.sessions, 0)).toBe(2)
+      for (const owner of ['ann', 'bob']) {
+        const own = store.forOwner(owner)
+        expect(tombstonesIn(await part(own, 3, 'same'))).toHaveLength(1)
+        await sound(own, 'same')
+        expect(await own.sessions.list({ archived: true })).toEqual([])
+      }
+      await expect(store.forOwner('ann').privacy.applyRetention({ owner: 'bob' })).rejects.toMatchObject({
+        code: 'INVALID_INPUT',
+      })
+    })
+
     it('is in exports and comes back from them', async () => {
       const store = await open()
       await talk(store)
