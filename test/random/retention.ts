@@ -80,7 +80,9 @@ export async function checkRetention({ steps, forkAfter, rules }: Story, tally: 
       const again = await store.privacy.applyRetention({ rules, now })
       expect(Object.values(again.content).map((one) => one.parts)).toEqual([0, 0, 0, 0])
       expect(again.requests).toEqual({ sessions: 0, requests: 0 })
-      const isVisible = Object.values(rules).some((rule) => typeof rule === 'object' && 'visible' in rule && rule.visible === true)
+      const isVisible = Object.values(rules).some(
+        (rule) => typeof rule === 'object' && 'visible' in rule && rule.visible === true,
+      )
       for (const id of sessions) await checkSession(store, other, id, isVisible, tally)
     } finally {
       await other.close()
