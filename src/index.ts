@@ -408,6 +408,12 @@ export type {
 } from './store/requests/recorded.ts'
 export type { ResizeStoredImage } from './store/requests/resized-images.ts'
 export type {
+  RetainedContent,
+  RetainedSessions,
+  RetentionOptions,
+  RetentionReport,
+} from './store/retention.ts'
+export type {
   RewindOptions,
   RewindResult,
 } from './store/rewind.ts'
@@ -434,6 +440,7 @@ export type {
   ViewDiff,
 } from './store/topics/messages.ts'
 export type { Notes } from './store/topics/notes.ts'
+export type { Privacy } from './store/topics/privacy.ts'
 export type { ListRequestsOptions, Requests } from './store/topics/requests.ts'
 export type {
   AuditLogOptions,

@@ -22,6 +22,8 @@ import {
 const WITHOUT = {
   failing: {
     beginTurn: 'writes only a claim, which runs out; what a turn writes has rows of the storage',
+    'privacy.applyRetention':
+      'many transactions, each of which is whole: test/retention/processes.slow.ts kills it between and within them',
     search: 'writes only its index; test/crashes/failing-searches.slow.ts lets its statements fail',
     withOverflowRecovery: 'limits.learn, and then compactSession: each has a row',
     'chatStore.resume':
@@ -44,6 +46,7 @@ const WITHOUT = {
     'privacy.eraseOwner': 'each session is purged as "purge" does',
     beginTurn: 'test/processes/killed-turns.slow.ts kills it',
     'jobs.start jobs.cancel': 'test/background kills the process of a job',
+    'privacy.applyRetention': 'test/retention/processes.slow.ts kills it',
     'privacy.purgeText': 'test/crashes/purge-text.slow.ts kills it',
     'sessions.verify': 'the killed sessions are verified, and repaired only when they are damaged',
   },

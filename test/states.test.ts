@@ -130,6 +130,8 @@ const VERBS = {
   'notes.forget': ({ store }) => store.notes.forget('none'),
   backup: ({ store }) => store.backup(newFile('backup.db')),
   'privacy.purgeText': ({ store }) => store.privacy.purgeText({ session: 's' }, 'somebody'),
+  'privacy.applyRetention': ({ store }) =>
+    store.privacy.applyRetention({ sessions: ['s'], rules: { hidden: { olderThanDays: 0 } }, now: 0 }),
   close: ({ store }) => store.close(),
   'chatStore.create': ({ store }) => chatStore(store).create({ id: 'another' }),
   'chatStore.save': ({ store }) => chatStore(store).save({ chatId: 's', messages: [UI_MESSAGE] }),
@@ -297,6 +299,7 @@ const TABLE: Record<Verb, Cells<typeof STATES>> = {
   'notes.forget':                             ['NOTE_NOT_FOUND', 'NOTE_NOT_FOUND', 'NOTE_NOT_FOUND', 'NOTE_NOT_FOUND', 'NOTE_NOT_FOUND', 'NOTE_NOT_FOUND', CLOSED],
   backup:                             ['works',   'works',                'works',    'works', 'works', 'works',  CLOSED],
   'privacy.purgeText':                [NOT_FOUND, 'works', 'works', 'works', 'works', READONLY, CLOSED],
+  'privacy.applyRetention':           [NOT_FOUND, 'works', 'works', 'works', 'works', READONLY, CLOSED],
   close:                              ['works',   'works',                'works',    'works', 'works', 'works',  'works'],
   'chatStore.create':                 ['works', 'works', 'works', 'works', 'works', READONLY, CLOSED],
   'chatStore.save':                   ['works', 'works', 'works', 'works', 'works', READONLY, CLOSED],

@@ -29,6 +29,7 @@ const ACTIONS: { readonly [name in keyof typeof DECLARATIONS]: Load } = {
   notes: async () => (await import('./commands/notes.ts')).notes,
   mcp: async () => (await import('./commands/mcp.ts')).serveMcp,
   purge: async () => (await import('./commands/purge.ts')).purge,
+  retention: async () => (await import('./commands/retention.ts')).retention,
   'purge-text': async () => (await import('./commands/purge-text.ts')).purgeText,
   doctor: async () => (await import('./commands/doctor.ts')).doctor,
   completion: async () => (await import('./commands/completion.ts')).printScript,

@@ -285,6 +285,7 @@ export const DECLARATIONS = {
     options: {
       cascade: flag('first undo the compactions that build on it'),
       both: flag('undo a rewind even if messages were appended after it'),
+      showRetired: flag('undo it even if retention removed something that would be shown again'),
       reason: text('text', 'the reason, for the audit'),
       actor: text('name', 'the actor, for the audit'),
     },
@@ -300,6 +301,7 @@ export const DECLARATIONS = {
     operands: { '<session>': SESSION, '<id>': COMPACTION },
     options: {
       cascade: flag('first redo the compactions that it builds on'),
+      showRetired: flag('redo it even if retention removed something that would be shown again'),
       reason: text('text', 'the reason, for the audit'),
       actor: text('name', 'the actor, for the audit'),
     },
@@ -536,6 +538,27 @@ Running the same command again continues after an interruption and copies later 
       regex: flag('the text is a regular expression of JavaScript'),
       replacement: text('text', 'what is stored instead (default: [removed])'),
       dryRun: flag('count the text without removing it'),
+      reason: text('text', 'the reason, for the audit'),
+      actor: text('name', 'the actor, for the audit'),
+    },
+  },
+  retention: {
+    summary: 'permanently remove content by age and size',
+    description:
+      "Applies the rules of retention: those of the store's settings, of each session, and of a file (JSON). What is visible, pinned or required by something visible stays unless a rule says otherwise; what is removed leaves a tombstone. It works in short steps, so other programs can write meanwhile. Without --yes it first shows what would be removed, and asks.",
+    examples: {
+      'retention --dry-run --rules rules.json': 'what the rules of a file would remove',
+      'retention --yes --rules rules.json --seconds 60': 'removes for at most a minute, from a nightly job',
+      'retention billing --rules rules.json': 'in one session only',
+    },
+    operands: { '[session]': SESSION },
+    options: {
+      rules: text('path', 'a file with rules, which precede those of the store'),
+      owner: text('owner', 'only sessions of this owner'),
+      dryRun: flag('show what would be removed without removing it'),
+      seconds: number('count', 'stop after this time; the output then has a cursor'),
+      cursor: text('cursor', 'continue where an earlier call stopped'),
+      clearFiles: flag('rewrite the files at the end, which blocks other programs meanwhile'),
       reason: text('text', 'the reason, for the audit'),
       actor: text('name', 'the actor, for the audit'),
     },

@@ -178,6 +178,13 @@ export const ENDINGS: { readonly [C in ErrorCode]: Words<C> } = {
     hint: ({ sessionId, compactionId }) =>
       `Undo it anyway with \`${commandLine('undo --both', sessionId, compactionId)}\`: the former messages then come before those that were appended after it.`,
   },
+  CONTENT_RETIRED: {
+    exit: EXIT.refused,
+    sentence: ({ compactionId, messages, parts }) =>
+      `The view would show ${counted(messages, 'message')} of which retention removed ${counted(parts, 'part')} while compaction ${compactionId} kept ${messages === 1 ? 'it' : 'them'} out of the view.`,
+    hint: ({ sessionId, compactionId }) =>
+      `\`${commandLine('undo --show-retired', sessionId, compactionId)}\` undoes it anyway and shows what stayed of them.`,
+  },
   INPUT_NOT_VISIBLE: {
     exit: EXIT.refused,
     sentence: ({ compactionId, why, missing }) =>

@@ -17,6 +17,15 @@ export interface Failures {
   HAS_ACTIVE_DEPENDENTS: { sessionId: string; compactionId: string; dependents: readonly string[] }
   HAS_FORKS: { sessionId: string; forks: readonly string[] }
   BRANCH_MOVED: { sessionId: string; compactionId: string; messageId: string }
+  CONTENT_RETIRED: {
+    sessionId: string
+    compactionId: string
+    /** The number of messages of which retention removed something, and of the removed parts. */
+    messages: number
+    parts: number
+    /** The ids of the first of these messages. */
+    messageIds: readonly string[]
+  }
   INPUT_NOT_VISIBLE: { sessionId: string; compactionId: string; why: string; missing: readonly string[] }
   STAGE_FAILED: { sessionId: string; stage: string; error: string }
   /** `runId` is absent if the call was made within the run itself. */
@@ -195,6 +204,8 @@ const SENTENCES: { readonly [C in ErrorCode]: (facts: Failures[C]) => string } =
     `Session ${JSON.stringify(sessionId)} has forks (${named(forks)}) that need its messages. Pass { forks: 'keep' } to keep the messages that they need, or { forks: 'purge' } to purge them too.`,
   BRANCH_MOVED: ({ compactionId, messageId }) =>
     `Messages were appended after rewind ${compactionId}, beginning with ${JSON.stringify(messageId)}. To restore only the former conversation, rewind to that message first. To restore both, with the former messages first, pass { both: true }.`,
+  CONTENT_RETIRED: ({ compactionId, messages, parts, messageIds }) =>
+    `Nothing was changed: the view would show messages without content that retention removed while compaction ${compactionId} kept it out of the view (${parts} ${parts === 1 ? 'part' : 'parts'} of ${messages} ${messages === 1 ? 'message' : 'messages'}: ${named(messageIds)}). Pass { showRetired: true } to show what stayed of them.`,
   INPUT_NOT_VISIBLE: ({ compactionId, why, missing }) =>
     `Compaction ${compactionId} can't be redone now (${why})${missing.length > 0 ? `: ${named(missing)}` : ''}. Pass { cascade: true } to first redo the compactions that it builds on, if they were undone.`,
   STAGE_FAILED: ({ sessionId, stage, error }) =>

@@ -224,6 +224,8 @@ export type RewindRequest = {
   readonly from: RewindPoint
   /** Whether compactions that lie entirely before the point are kept. */
   readonly keepCompactions: boolean
+  /** Whether messages are shown even if retention removed something of them. Default `false`. */
+  readonly showRetired?: boolean
   readonly append: readonly NewMessage[]
   readonly expectedPosition: number | undefined
   /** The session that `from` and `append` were computed for, `null` if it didn't exist; absent if any state is accepted. */

@@ -24,6 +24,7 @@ import type {
   SessionPoint,
   StoredRequest,
 } from './requests.ts'
+import type { Retention } from './retention.ts'
 import type { Searching } from './search.ts'
 import type {
   Also,
@@ -65,6 +66,7 @@ export * from './owned.ts'
 export * from './past.ts'
 export * from './removals.ts'
 export * from './requests.ts'
+export * from './retention.ts'
 export * from './search.ts'
 export * from './sessions.ts'
 export * from './turns.ts'
@@ -174,6 +176,8 @@ export type UndoRequest = Authorship & {
   readonly cascade: boolean
   /** Whether a rewind is undone even if messages were appended after it. */
   readonly both: boolean
+  /** Whether messages are shown even if retention removed something of them. Default `false`. */
+  readonly showRetired?: boolean
   /** The action in the source that an import repeats; recorded in the audit. */
   readonly source?: string
 }
@@ -413,9 +417,9 @@ export interface Storage {
   /** Records attempts that ended without a summary; does nothing if their session was purged. */
   endAttempts(snapshot: Snapshot, run: RunStart, ended: readonly FailedAttempt[]): Awaitable<void>
 
-  /** Undoes a compaction or a run. Throws `COMPACTION_NOT_FOUND`, `HAS_ACTIVE_DEPENDENTS`. */
+  /** Undoes a compaction or a run. Throws `COMPACTION_NOT_FOUND`, `HAS_ACTIVE_DEPENDENTS`, `CONTENT_RETIRED`. */
   undo(id: string, compactionOrRun: string, request: UndoRequest): Awaitable<UndoOutcome>
-  /** Redoes a compaction or a run. Throws `COMPACTION_NOT_FOUND`, `INPUT_NOT_VISIBLE`. */
+  /** Redoes a compaction or a run. Throws `COMPACTION_NOT_FOUND`, `INPUT_NOT_VISIBLE`, `CONTENT_RETIRED`. */
   redo(id: string, compactionOrRun: string, request: UndoRequest): Awaitable<UndoOutcome>
   /**
    * Undoes compactions, newest first, while the session meets a condition afterwards. All of this is one transaction, so a step that fails
@@ -475,6 +479,8 @@ export interface Storage {
   readonly notes: Notes
   /** Removing texts from what is stored. */
   readonly removals: Removals
+  /** Removal by age and size. */
+  readonly retention: Retention
   readonly owned: Owned
   /** Turns, drafts of answers, and tool calls that were begun. */
   readonly turns: Turns

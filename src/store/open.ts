@@ -51,6 +51,12 @@ const openSchema = z.strictObject({
    * is written. Not required for a connection of the application.
    */
   adopt: z.boolean().default(false),
+  /**
+   * Whether a new file can return free pages to the file system in small steps, after removals (docs/retention.md). This makes an append
+   * about a tenth slower. An older file becomes such a file when it is cleared after a removal. Ignored for a connection of the application
+   * and for PostgreSQL.
+   */
+  returnsSpace: z.boolean().default(false),
   /** The PostgreSQL schema of the tables, used only by this package. Default: `?schema=` of the URL, else `undertext`. */
   schema: z.string().optional(),
   /**

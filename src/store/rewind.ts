@@ -39,6 +39,7 @@ const rewindSchema = z.strictObject({
   from: z.unknown(),
   append: z.unknown().optional(),
   keepCompactions: z.boolean().default(false),
+  showRetired: z.boolean().default(false),
   expectedPosition: z.int().nonnegative().optional(),
   operationId: newNameSchema.optional(),
   operationBody: z
@@ -64,6 +65,11 @@ export type RewindOptions = {
    * it was just before that message.
    */
   readonly keepCompactions?: boolean | undefined
+  /**
+   * Whether messages are shown even if retention removed something of them. Otherwise the rewind throws `CONTENT_RETIRED` if it undoes a
+   * compaction that hid such messages.
+   */
+  readonly showRetired?: boolean | undefined
   /** Messages to append in the same transaction. A function receives the rows that are hidden. */
   readonly append?:
     | readonly NewMessage[]
@@ -121,6 +127,7 @@ export async function rewind(
     operationBody,
     expectedPosition,
     keepCompactions,
+    showRetired,
     actor,
     reason,
     params,
@@ -138,6 +145,7 @@ export async function rewind(
     const full: RewindRequest = {
       ...decision,
       keepCompactions,
+      showRetired,
       expectedPosition,
       operation,
       params,

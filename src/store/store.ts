@@ -70,7 +70,12 @@ const newOwnerSchema = newOwnerOption.unwrap()
 const closeSchema = z.strictObject({ timeoutMs: z.int().nonnegative().default(0) })
 /** Options of `close`. */
 export type CloseOptions = z.input<typeof closeSchema>
-const redoSchema = z.strictObject({ cascade: z.boolean().default(false), ...authorshipSchema.shape })
+const redoSchema = z.strictObject({
+  cascade: z.boolean().default(false),
+  /** Whether messages are shown even if retention removed something of them; what stayed is then shown (docs/retention.md). */
+  showRetired: z.boolean().default(false),
+  ...authorshipSchema.shape,
+})
 /** Options of `redoCompaction`. */
 export type RedoOptions = z.input<typeof redoSchema>
 const undoSchema = z.strictObject({
@@ -365,7 +370,8 @@ export class Store<S extends Storage = Storage> {
    *
    * Throws `COMPACTION_NOT_FOUND`; `HAS_ACTIVE_DEPENDENTS` if other compactions in force build on it, unless `cascade: true`; for a rewind
    * `BRANCH_MOVED` if messages were appended after it, unless `both: true` (the restored messages are then shown before the appended ones);
-   * and with `ifFits` `ESTIMATOR_UNKNOWN`.
+   * `CONTENT_RETIRED` if retention removed something that the view would show again, unless `showRetired: true`; and with `ifFits`
+   * `ESTIMATOR_UNKNOWN`.
    */
   async undoCompaction(
     sessionId: string,
@@ -385,17 +391,18 @@ export class Store<S extends Storage = Storage> {
       typeof target === 'object' && target !== null ? target.ifFits : undefined,
     )
     if (ifFits !== undefined) return undoIfFits(this.#services, checkId(sessionId), ifFits)
-    const { cascade, both, actor, reason } = check(undoSchema, options, 'undoCompaction')
+    const { cascade, both, showRetired, actor, reason } = check(undoSchema, options, 'undoCompaction')
     const targetId = checkId(target, 'compactionOrRunId')
     const id = checkId(sessionId)
-    return this.#services.undo(id, targetId, { cascade, both, actor, reason })
+    return this.#services.undo(id, targetId, { cascade, both, showRetired, actor, reason })
   }
 
   /**
    * Redoes a compaction, or exactly what the last undo of a run undid, including members of other runs that `cascade` undid. Restores the
    * same rows with the same ids, without calling a model. `unchanged` lists the members of the run that aren't redone.
    *
-   * Throws `COMPACTION_NOT_FOUND`, and `INPUT_NOT_VISIBLE` if the messages that it covers aren't visible; with `cascade: true`, the
+   * Throws `COMPACTION_NOT_FOUND`, `CONTENT_RETIRED` if retention removed something that the view would show again, unless
+   * `showRetired: true`, and `INPUT_NOT_VISIBLE` if the messages that it covers aren't visible; with `cascade: true`, the
    * compactions that it builds on are redone first.
    */
   async redoCompaction(
@@ -403,10 +410,10 @@ export class Store<S extends Storage = Storage> {
     compactionOrRunId: string,
     options: RedoOptions = {},
   ): Promise<UndoOutcome & ReasoningChange> {
-    const { cascade, actor, reason } = check(redoSchema, options, 'redoCompaction')
+    const { cascade, showRetired, actor, reason } = check(redoSchema, options, 'redoCompaction')
     const target = checkId(compactionOrRunId, 'compactionOrRunId')
     const id = checkId(sessionId)
-    return this.#services.redo(id, target, { cascade, both: false, actor, reason })
+    return this.#services.redo(id, target, { cascade, both: false, showRetired, actor, reason })
   }
 
   /**

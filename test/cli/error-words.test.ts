@@ -42,6 +42,10 @@ const SAMPLES: { readonly [C in ErrorCode]: readonly Failures[C][] } = {
     { sessionId: 's', forks: Array.from({ length: 30 }, (_, at) => `f${at}`) },
   ],
   BRANCH_MOVED: [{ sessionId: 's', compactionId: 'c', messageId: 'm' }],
+  CONTENT_RETIRED: [
+    { sessionId: 's', compactionId: 'c', messages: 1, parts: 2, messageIds: ['m'] },
+    { sessionId: 's', compactionId: 'c', messages: 2, parts: 1, messageIds: ['m', 'n'] },
+  ],
   INPUT_NOT_VISIBLE: [{ sessionId: 's', compactionId: 'c', why: 'x', missing: ['m'] }],
   STAGE_FAILED: [{ sessionId: 's', stage: 'own', error: 'TypeError' }],
   COMPACTION_IN_PROGRESS: [

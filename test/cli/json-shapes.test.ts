@@ -127,6 +127,11 @@ const CASES: Readonly<Record<string, (store: SmallStore) => Promise<readonly str
     writeFileSync(path, 'read')
     return ['--all', '--yes', '--file', path]
   },
+  retention: async ({ folder }) => {
+    const path = join(folder, 'rules.json')
+    writeFileSync(path, JSON.stringify({ hidden: { olderThanDays: 0 } }))
+    return ['--yes', '--rules', path, '--clear-files']
+  },
   doctor: async () => ['--deep'],
   completion: async () => ['bash'],
 }

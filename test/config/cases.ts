@@ -224,6 +224,15 @@ export const CASES: { readonly [K in SettingName]-?: Case & { readonly value: La
     },
     expected: [false, true],
   },
+  retention: {
+    value: { archived: { olderThanDays: 0, pinned: false } },
+    see: async ({ store }) => {
+      await store.sessions.archive(S)
+      const report = await store.privacy.applyRetention({ now: Date.now() + 1_000, dryRun: true })
+      return report.archived.sessions
+    },
+    expected: [0, 1],
+  },
   maxNotes: {
     value: 1,
     see: async ({ store }) => {

@@ -271,6 +271,13 @@ export const CALLS: Readonly<Record<string, (fixture: Fixture) => readonly unkno
   'notes.list': ({ s }) => [{ query: 'canary', session: s, limit: 3, all: true }],
   'notes.forget': ({ noteId }) => [noteId, { purge: true, ...AUTHOR }],
   'privacy.purgeText': ({ s }) => [{ session: s }, CANARY, { replacement: '***', dryRun: false, ...AUTHOR }],
+  'privacy.applyRetention': ({ s }) => [
+    {
+      ...{ rules: { hidden: { olderThanDays: 0, largerThanBytes: 1 } }, sessions: [s], dryRun: false },
+      ...{ budgetMs: 1_000, now: 0, clearFiles: false, ...AUTHOR },
+    },
+  ],
+  'privacy.applyRetention (of an owner)': () => [{ rules: { audit: [{ olderThanDays: 1 }] }, owner: 'o' }],
   'privacy.purgeText (of an expression)': () => ['all', /can[a]ry/i, { dryRun: true }],
   prepareRequest: ({ s }) => [
     s,

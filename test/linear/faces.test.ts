@@ -28,7 +28,7 @@ const NO_TEXT = new Set<string>([
 ])
 /** Verbs of a store of which the same is true. */
 const NO_TEXT_VERBS = new Set<string>([
-  ...['forOwner', 'privacy.eraseOwner'],
+  ...['forOwner', 'privacy.eraseOwner', 'privacy.applyRetention'],
   ...'sessions.fork sessions.forks sessions.bringBack needsCompaction sessions.get sessions.get sessions.list sessions.archive sessions.purge sessions.config sessions.reestimate on once off compactions.onBefore'.split(
     ' ',
   ),
@@ -55,6 +55,7 @@ const NO_TEXT_COMMANDS = new Set([
   'purge',
   'purge-text',
   'restore',
+  'retention',
   'tree',
   'undo',
 ])

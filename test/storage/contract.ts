@@ -18,6 +18,7 @@ import { describeReading } from './contract/reading.ts'
 import { describeReadings } from './contract/readings.ts'
 import { describeRepetitions } from './contract/repetitions.ts'
 import { describeRequests } from './contract/requests.ts'
+import { describeRetention } from './contract/retention.ts'
 import { describeRewinds } from './contract/rewinds.ts'
 import { describeSearch } from './contract/search.ts'
 import { describeSessions } from './contract/sessions.ts'
@@ -56,6 +57,7 @@ export const CONTRACT: readonly Part[] = [
   describeRewinds,
   describeRepetitions,
   describeForks,
+  describeRetention,
   describeToolCalls,
   describeExpand,
   describeUndoIfFits,

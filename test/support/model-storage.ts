@@ -69,6 +69,7 @@ import type {
   ReasoningRecord,
   RecordedUsage,
   Removals,
+  Retention,
   RewindOperation,
   RewindPoint,
   RewindRequest,
@@ -179,6 +180,11 @@ export class ModelStorage implements Storage {
     get: (_, verb) => () => {
       if (verb === 'unindexed') return []
       throw new Error(`the model does not search: ${String(verb)}`)
+    },
+  })
+  readonly retention: Retention = new Proxy({} as Retention, {
+    get: (_, verb) => () => {
+      throw new Error(`the model retains everything: ${String(verb)}`)
     },
   })
   readonly removals: Removals = new Proxy({} as Removals, {

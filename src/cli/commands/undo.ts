@@ -61,14 +61,14 @@ export async function changeCompaction(
   store: Store,
   session: string,
   id: string,
-  { cascade = false, both = false, reason, actor }: UndoOptions = {},
+  { cascade = false, both = false, showRetired = false, reason, actor }: UndoOptions = {},
 ): Promise<{
   readonly outcome: Outcome
   readonly before: Figures
   readonly after: Figures
   readonly lines: readonly string[]
 }> {
-  const authorship = { cascade, reason, actor }
+  const authorship = { cascade, showRetired, reason, actor }
   const before = await figuresOf(store, session)
   const outcome =
     verb === 'undo'

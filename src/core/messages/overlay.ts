@@ -1,3 +1,4 @@
+import { withoutTombstone } from '../retention/tombstone.ts'
 import { isObject, parsedJson } from './json.ts'
 import { isReasoning, type Part, partsOf, withOutputText } from './message.ts'
 
@@ -37,7 +38,8 @@ export function overlaid(part: Part, text: string): Part {
     case 'text':
       return { type: 'text', text }
     case 'tool-result':
-      return { ...part, output: withOutputText(part.output, text) }
+      // What the view shows doesn't change when its original is removed.
+      return withoutTombstone({ ...part, output: withOutputText(part.output, text) })
     case 'reasoning':
       return { type: 'reasoning', text: '' }
     case 'provider':

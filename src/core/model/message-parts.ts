@@ -13,6 +13,7 @@ import {
 } from '../messages/message.ts'
 import { messageProblem } from '../messages/message-check.ts'
 import { isSpoken } from '../messages/user-answers.ts'
+import { tombstonesIn } from '../retention/tombstone.ts'
 import type { Estimator } from '../tokens/estimators/estimator-schema.ts'
 import { addSizes, measurePart, NO_SIZES, type Sizes, SizesSum } from '../tokens/measure.ts'
 import { type IndexedCall, readOf } from './line-range.ts'
@@ -180,6 +181,8 @@ export type MessageIndex = {
   readonly hasBlock: boolean
   /** Whether no part of the message is sent (`isSilent`). */
   readonly silent: boolean
+  /** Whether retention removed something of it. */
+  readonly isRetired: boolean
 }
 
 /**
@@ -194,7 +197,14 @@ export function indexMessage(
   const { content } = message
   if (typeof content === 'string') {
     const sizes = { ...NO_SIZES, text: estimator.measureText(content) }
-    const nothing = { calls: [], results: [], hasReasoning: false, hasBlock: false, silent: false }
+    const nothing = {
+      calls: [],
+      results: [],
+      hasReasoning: false,
+      hasBlock: false,
+      silent: false,
+      isRetired: false,
+    }
     return { sizes, speaks: true, ...nothing }
   }
   const sum = new SizesSum()
@@ -203,10 +213,12 @@ export function indexMessage(
   let hasReasoning = false
   let speaks = false
   let hasBlock = false
+  let isRetired = false
   for (let part = 0; part < content.length; part++) {
     const entry = content[part] as Part
     const sizes = measurePart(entry, estimator, inputJson?.(part))
     sum.add(sizes)
+    isRetired ||= tombstonesIn(entry).length > 0
     if (entry.type === 'tool-call') calls.push(indexCall(entry, part))
     else if (entry.type === 'tool-result') results.push(indexResult(entry, part, sizes))
     else if (isUnsentPart(entry)) continue
@@ -215,7 +227,7 @@ export function indexMessage(
     else speaks = true
   }
   const silent = !speaks && !hasReasoning && !hasBlock && calls.length === 0 && results.length === 0
-  return { sizes: sum.value, calls, results, hasReasoning, speaks, hasBlock, silent }
+  return { sizes: sum.value, calls, results, hasReasoning, speaks, hasBlock, silent, isRetired }
 }
 
 function indexCall(call: Extract<Part, { type: 'tool-call' }>, part: number): IndexedCall {

@@ -354,6 +354,11 @@ export class PostgresSql implements Sql {
     return new ThrownByAlso(error)
   }
 
+  /** Does nothing: the server's autovacuum makes the space of removed rows available again. */
+  releaseSpace(): Step<boolean> {
+    return new Done(false)
+  }
+
   *unguarded<T>(_what: string, work: () => Work<T>): Work<T> {
     yield* this.run("set local undertext.purging = 'on'")
     const result = yield* work()

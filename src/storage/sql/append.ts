@@ -6,9 +6,10 @@ import {
   type ToolOutputLimits,
 } from '../../core/files/tool-output/message-previews.ts'
 import { canonicalJson, stringifyJson } from '../../core/messages/json.ts'
-import type { NewMessage } from '../../core/messages/message.ts'
+import { type NewMessage, partsOf } from '../../core/messages/message.ts'
 import { isEdited } from '../../core/messages/text-removal.ts'
 import { indexMessage, type MessageIndex } from '../../core/model/message-parts.ts'
+import { tombstonesIn } from '../../core/retention/tombstone.ts'
 import type { Estimator } from '../../core/tokens/estimators/estimator-schema.ts'
 import { type Sizes, SizesSum } from '../../core/tokens/measure.ts'
 import type {
@@ -491,8 +492,9 @@ function* storedUnder(
       content: decodeContent(content as string, blobs as string | null, found, messageId),
       ...(metadata !== null && { metadata: parseStoredObject(metadata, 'metadata', messageId) }),
     }
-    // The message as it was before a text was removed from it must not be stored again.
-    const same = isEdited(stored) || compared(stored) === compared(message)
+    // The message as it was before something was removed from it must not be stored again.
+    const isReduced = isEdited(stored) || partsOf(stored).some((part) => tombstonesIn(part).length > 0)
+    const same = isReduced || compared(stored) === compared(message)
     return { row: { id: messageId, position, existing: true }, same }
   })
 }

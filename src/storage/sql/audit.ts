@@ -44,11 +44,14 @@ const INSERT_OF_NONE = `${INTO} values ({?,} ?, ?, ?, ?, ?, ?, ?, ?, null)`
 /** The event of a removal of text. Its entry names the view epoch after it, so that a plan that was made before is stale. */
 export const TEXT_PURGED = 'text purged'
 
-/** Returns whether a text was removed from a session after a view epoch. A plan of that epoch may contain the text. */
+/** The event of a removal by retention. Its entry names the view epoch too, because the sizes in an older plan may be wrong. */
+export const RETIRED_BY_RULE = 'retired'
+
+/** Returns whether something was removed from a session after a view epoch. A plan of that epoch may contain the text. */
 export function* isPurgedSince(sql: Sql, session: number, viewEpoch: number): Work<boolean> {
   const row = yield* sql.get(
-    'select detail from undertext_audit where {family} session = ? and event = ? order by no desc limit 1',
-    ...[session, TEXT_PURGED],
+    'select detail from undertext_audit where {family} session = ? and event in (?, ?) order by no desc limit 1',
+    ...[session, TEXT_PURGED, RETIRED_BY_RULE],
   )
   if (row === undefined) return false
   const { viewEpoch: purged } = parseStoredObject(row[0], 'detail', 'audit entry of a removal')

@@ -26,7 +26,7 @@ import {
 } from './lease.ts'
 import { viewIndex } from './planning.ts'
 import { insertReplacement, refreshShown } from './replacements.ts'
-import { COUNT_SENT, encodeFlags, encodeKind, encodeRole } from './row-codec.ts'
+import { COUNT_RETIRED, COUNT_SENT, encodeFlags, encodeKind, encodeRole } from './row-codec.ts'
 import type { StoredSession } from './sessions.ts'
 import { type Sql, writing } from './sql.ts'
 import { VISIBLE } from './view.ts'
@@ -101,21 +101,28 @@ export function* setTags(
 export const SIZE_TOTALS = SIZE_COLUMNS.map((name) => `coalesce(sum(${name}), 0)`).join(', ')
 
 /** The current figures of some rows: how many are sent, and their sizes as shown. */
-export type RowFigures = { readonly sent: number; readonly sizes: Sizes }
+export type RowFigures = {
+  readonly sent: number
+  readonly sizes: Sizes
+  /** The number of rows of which retention removed something. */
+  readonly retired: number
+}
 
-export const NO_FIGURES: RowFigures = { sent: 0, sizes: NO_SIZES }
+export const NO_FIGURES: RowFigures = { sent: 0, sizes: NO_SIZES, retired: 0 }
 
 /** Returns the figures of all rows of a set. */
 export function* figuresOfSet(sql: Sql, session: number, set: RowSet): Work<RowFigures> {
   let sent = 0
+  let retired = 0
   const sum = new SizesSum()
   for (const [where, ...values] of placesIn(sql, session, set)) {
-    const statement = `select ${COUNT_SENT}, ${SIZE_TOTALS} from undertext_messages where ${where}`
-    const [count, ...totals] = (yield* sql.get(statement, ...values))!
+    const statement = `select ${COUNT_SENT}, ${COUNT_RETIRED}, ${SIZE_TOTALS} from undertext_messages where ${where}`
+    const [count, removed, ...totals] = (yield* sql.get(statement, ...values))!
     sent += count as number
+    retired += removed as number
     sum.add(sizesOf(totals))
   }
-  return { sent, sizes: sum.value }
+  return { sent, sizes: sum.value, retired }
 }
 
 type CounterChange = {
@@ -170,7 +177,7 @@ export const commitRun = writing(
     if (run.job !== undefined) yield* settleJob(sql, sessionId, run.job, run.steps.length > 0)
     if (session.viewEpoch !== snapshot.session.viewEpoch) {
       if (yield* isPurgedSince(sql, session.no, snapshot.session.viewEpoch))
-        throw stale(sessionId, 'a text was removed from its messages')
+        throw stale(sessionId, 'something was removed from its messages')
       const now = yield* viewIndex(sql, session, snapshot.view.provider)
       recheckSteps(sessionId, run.steps, now, snapshot.session.messageCount)
     }
@@ -346,7 +353,7 @@ function* insertRow(
     ordinal,
     encodeKind(insert.kind),
     encodeRole(insert.role),
-    encodeFlags({ hasReasoning: false, speaks: insertSpeaks(insert), hasBlock: false }),
+    encodeFlags({ hasReasoning: false, speaks: insertSpeaks(insert), hasBlock: false, isRetired: false }),
     ...sizeColumns(insert.sizes),
     step.createdAt,
     no,

@@ -23,6 +23,8 @@ export type StoredCompaction = {
   readonly run: string
   readonly kind: CompactionKind
   readonly status: CompactionStatus
+  /** The time at which it came into or out of force last. */
+  readonly changedAt: number
   readonly trigger: Trigger
   readonly coverage: Coverage
   readonly rowsHidden: number
@@ -37,7 +39,7 @@ export type StoredCompaction = {
 type RequiredKey = readonly [key: number, part: number, by?: readonly number[]]
 
 const STORED = `select c.no, c.id, c.run, c.kind, c.status, c.trigger, c.coverage, c.rows_hidden, c.parts_replaced, c.requires,
-    c.undone_with_run, c.turned, c.rank, m.anchor, m.ordinal
+    c.undone_with_run, c.turned, c.rank, m.anchor, m.ordinal, c.changed_at
   from undertext_compactions c left join undertext_messages m on {family m} m.inserted_by = c.no`
 
 /** Returns all compactions of a session in order of creation, within the caller's transaction. The cost grows with the session. */
@@ -78,10 +80,11 @@ export function distinctRows(rows: readonly Row[]): Row[] {
 
 function decodeStored(row: Row): StoredCompaction {
   const [no, id, run, kind, status, trigger, coverage, hidden, parts, requires, undoneWithRun] = row
-  const [, , , , , , , , , , , turned, rank, anchor, ordinal] = row
+  const [, , , , , , , , , , , turned, rank, anchor, ordinal, changedAt] = row
   return {
     ...{ no: no as number, rank: rank as number, id: id as string, run: run as string },
     ...{ kind: kind as CompactionKind, status: status as CompactionStatus, trigger: trigger as Trigger },
+    changedAt: changedAt as number,
     coverage: coverageOf(id as string, coverage, placeOf(anchor, ordinal)),
     rowsHidden: hidden as number,
     partsReplaced: parts as number,

@@ -108,9 +108,16 @@ function* importNo(sql: Sql, id: string): Work<number | undefined> {
 
 /** Removes some rows of an import, newest first; returns whether nothing is left. Has no effect on a finished import. */
 export function* discardImport(sql: Sql, id: string, rows: number): Work<boolean> {
+  const isGone = yield* discardSome(sql, id, rows)
+  if (isGone) yield* sql.clearFiles('often')
+  return isGone
+}
+
+/** Like `discardImport`, without clearing the files. `isLater`: they are cleared on request only. */
+export function* discardSome(sql: Sql, id: string, rows: number, isLater = false): Work<boolean> {
   // If there are no rows to remove, nothing has to be erased from the files.
   if ((yield* sql.outside('discardImport', () => importNo(sql, id))) === undefined) return true
-  const isGone = yield* sql.erase('discardImport', function* () {
+  const discarding = function* (): Work<boolean> {
     yield* sql.enterAlone(id)
     const no = yield* importNo(sql, id)
     if (no === undefined) return true
@@ -129,9 +136,8 @@ export function* discardImport(sql: Sql, id: string, rows: number): Work<boolean
       } else yield* dropReferences(sql, references)
       return isEmpty
     })
-  })
-  if (isGone) yield* sql.clearFiles('often')
-  return isGone
+  }
+  return yield* sql.erase('discardImport', discarding, isLater)
 }
 
 /** Removes rows; returns their references to blobs. */

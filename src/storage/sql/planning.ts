@@ -11,6 +11,7 @@ import {
   decodeShown,
   PACKED_ROW,
   REASONING,
+  RETIRED,
   rowId,
   SPEAKS,
   skipTools,
@@ -228,7 +229,11 @@ class IndexedRow implements ViewRow {
 
   get silent(): boolean {
     const { tools, toolsAt } = this.#page
-    return tools[toolsAt[this.#at]!] === 0 && unpackFlags(this.#packed) === 0 && this.kind === 'message'
+    return (
+      tools[toolsAt[this.#at]!] === 0 &&
+      (unpackFlags(this.#packed) & ~RETIRED) === 0 &&
+      this.kind === 'message'
+    )
   }
 
   get pinned(): boolean {

@@ -14,7 +14,7 @@ import type { Work } from './work.ts'
 /* The conditions for a redo: the view must stay valid. laws.ts checks the same for new plans. */
 
 /**
- * Returns the figures of the rows that a redo hides. Tagging checks later that these rows are visible. Throws if other rows have become
+ * Returns the figures of the rows that a redo hides, without the number of retired ones. Tagging checks later that these rows are visible. Throws if other rows have become
  * visible in their span.
  */
 export function* figuresInSpan(
@@ -31,7 +31,7 @@ export function* figuresInSpan(
   const figures = `select count(*), ${COUNT_SENT}, ${SIZE_TOTALS} ${span}`
   const [count, sent, ...totals] = (yield* sql.get(figures, ...bounds))!
   // Compares only the number of rows: if they aren't the covered ones, tagging them fails.
-  if (count === countRows(hidden)) return { sent: sent as number, sizes: sizesOf(totals) }
+  if (count === countRows(hidden)) return { sent: sent as number, sizes: sizesOf(totals), retired: 0 }
   const rows = yield* sql.all(`select m.id, m.position, m.ordinal ${span}`, ...bounds)
   const appeared = rows.filter(([, position, ordinal]) => {
     const row = { position: (position as number | null) ?? undefined, ordinal: ordinal as number }

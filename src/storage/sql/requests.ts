@@ -362,12 +362,12 @@ export function hashesIn(value: unknown, row: string): string[] | undefined {
   )
 }
 
-/** Returns how often the requests of a session refer to each blob, by hash. */
-export function* requestBlobs(sql: Sql, session: number): Work<Map<string, number>> {
+/** Returns how often the requests of a session, or those of a JSON list of numbers, refer to each blob, by hash. */
+export function* requestBlobs(sql: Sql, session: number, numbers?: string): Work<Map<string, number>> {
   const rows = yield* sql.all(
     `select no, ${TEXTS} from undertext_requests where {family} session = ? and (system is not null or tools is not null
-       or prompt is not null or files is not null)`,
-    session,
+       or prompt is not null or files is not null) ${numbers === undefined ? '' : 'and no in (select value from {list ?} k)'}`,
+    ...[session, ...(numbers === undefined ? [] : [numbers])],
   )
   const counts = new Map<string, number>()
   for (const [no, ...texts] of rows)

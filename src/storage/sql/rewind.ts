@@ -104,8 +104,9 @@ function* hideFrom(sql: Sql, before: StoredSession, request: RewindRequest): Wor
     ? { lifts: yield* reachingTo(sql, before, point, request), restores: [] }
     : yield* turnedSince(sql, before, point)
   const lifted = yield* planLift(storedNesting(sql, before.no), lifts)
-  const undoing = { ...run, cascade: false, both: true }
-  yield* new Turning(sql, before, undoing).turn(lifted, restores, compactionId)
+  const undoing = { ...run, cascade: false, both: true, showRetired: request.showRetired === true }
+  const turning = new Turning(sql, before, undoing)
+  yield* turning.turn(lifted, restores, compactionId)
 
   const session = lifted.length + restores.length > 0 ? yield* requireSession(sql, sessionId) : before
   const view = yield* viewIndex(sql, session, provider)
@@ -114,16 +115,17 @@ function* hideFrom(sql: Sql, before: StoredSession, request: RewindRequest): Wor
   const plan = planRewind(view, from, restored, request.keepCompactions, request.params)
   const planned = applyPlan(view, plan, -1, session.inserted + 1)
   const step = { ...planned, id: compactionId, createdAt: Date.now() }
-  const coverage = { ...coverageOf(view, plan, undefined), ...turning(lifted, restores) }
+  const coverage = { ...coverageOf(view, plan, undefined), ...turned(lifted, restores) }
   const tokensBefore = tokensOf(before.visibleSizes, before.visibleCount, view.estimator, provider)
   const place = { coverage, ordinal: session.inserted, rank: session.version + 1, tokensBefore }
   const no = yield* commitStep(sql, session, run, step, place, new Map())
   yield* writeTurned(sql, no, lifted, restores)
+  yield* turning.rejectRetired({ no, id: compactionId, partsReplaced: restored.length })
   return { no, rows: plan.hide.length }
 }
 
 /** Returns the part of a rewind's coverage about the compactions that it undoes and redoes, in order of rank. */
-function turning(
+function turned(
   lifted: readonly StoredCompaction[],
   restored: readonly StoredCompaction[],
 ): Pick<Coverage, 'lifts' | 'restores'> {

@@ -14,7 +14,7 @@ import { type RowFigures, SIZE_TOTALS } from './commit.ts'
 import { blobsOf, dropReferences, type EncodedContent, encodeContent, keepBlobs } from './content-codec.ts'
 import { type Recounted, recountKeys, writeRecounted } from './recount.ts'
 import { INSERT_REPLACEMENT } from './replacements.ts'
-import { COUNT_SENT, decodeKind, encodeFlags, SPEAKS } from './row-codec.ts'
+import { COUNT_SENT, decodeKind, encodeFlags, RETIRED, SPEAKS } from './row-codec.ts'
 import { reindexRows } from './search-index.ts'
 import { estimatorOf, type StoredSession, sessionsWhere } from './sessions.ts'
 import type { Sql } from './sql.ts'
@@ -59,7 +59,8 @@ export type NewText = {
   readonly compaction: number
   readonly row: number
   readonly part: number
-  readonly text: string
+  /** `null` shows the original. */
+  readonly text: string | null
 }
 
 /**
@@ -137,7 +138,7 @@ export function* rewriteRows(
 ): Work<number> {
   const bySession = new Map<StoredSession, SharingRow[]>()
   for (const row of rows) listIn(bySession, row.session).push(row)
-  const before = new Map<StoredSession, RowFigures>()
+  const before = new Map<StoredSession, Omit<RowFigures, 'retired'>>()
   for (const [session, own] of bySession) before.set(session, yield* figuresOf(sql, keysOf(own)))
   const blobs = yield* replaceContents(sql, contents)
   for (const { compaction, row, part, text } of texts) {
@@ -173,7 +174,7 @@ function keysOf(rows: readonly SharingRow[]): number[] {
 }
 
 /** Returns what visible rows add to the counters of their session. */
-function* figuresOf(sql: Sql, keys: readonly number[]): Work<RowFigures> {
+function* figuresOf(sql: Sql, keys: readonly number[]): Work<Omit<RowFigures, 'retired'>> {
   const [sent, ...totals] = (yield* sql.get(
     `select ${COUNT_SENT}, ${SIZE_TOTALS} from undertext_messages
      where {family} key in (select value from {list ?} k) and ${VISIBLE}`,
@@ -222,10 +223,10 @@ function* recount(sql: Sql, session: StoredSession, keys: readonly number[]): Wo
   })
 }
 
-/** An inserted row has only the flag that says whether other providers can read it. */
+/** An inserted row has only the flags that say whether other providers can read it, and whether something of it was removed. */
 function flagsOf(kind: RowKind, index: Recounted['index']): number {
   if (kind === 'message') return encodeFlags(index)
-  return index.speaks ? SPEAKS : 0
+  return (index.speaks ? SPEAKS : 0) | (index.isRetired ? RETIRED : 0)
 }
 
 /** All columns of a row. */

@@ -176,16 +176,29 @@ function decodeResult(values: readonly unknown[], at: number): ResultEntry {
 export const REASONING = 1
 export const SPEAKS = 2
 const BLOCK = 4
+/** Whether retention removed something of the row, so that undo needn't read contents. The highest bit, so that a comparison finds it. */
+export const RETIRED = 8
 
-export function encodeFlags(index: Pick<MessageIndex, 'hasReasoning' | 'speaks' | 'hasBlock'>): number {
-  return (index.hasReasoning ? REASONING : 0) | (index.speaks ? SPEAKS : 0) | (index.hasBlock ? BLOCK : 0)
+export function encodeFlags(
+  index: Pick<MessageIndex, 'hasReasoning' | 'speaks' | 'hasBlock' | 'isRetired'>,
+): number {
+  const { hasReasoning, speaks, hasBlock, isRetired } = index
+  return (
+    (hasReasoning ? REASONING : 0) |
+    (speaks ? SPEAKS : 0) |
+    (hasBlock ? BLOCK : 0) |
+    (isRetired ? RETIRED : 0)
+  )
 }
 
-/** SQL: whether a row is silent (`isSilent`), that is, a message of the log without flags, calls and results. */
-export const SILENT = `kind = ${encodeKind('message')} and flags = 0 and tools is null`
+/** SQL: whether a row is silent (`isSilent`), that is, a message of the log without calls, results, and flags other than `RETIRED`. */
+export const SILENT = `kind = ${encodeKind('message')} and flags in (0, ${RETIRED}) and tools is null`
 
 /** SQL: the number of rows that aren't silent. */
 export const COUNT_SENT = `count(*) filter (where not (${SILENT}))`
+
+/** SQL: the number of rows of which retention removed something. */
+export const COUNT_RETIRED = `count(*) filter (where flags >= ${RETIRED})`
 
 export function encodeRole(role: Role): number {
   return ROLES.indexOf(role)
@@ -217,7 +230,7 @@ export function unpackRole(packed: number): Role {
 /** Returns flags in the form of `encodeFlags`. Throws `STORE_CORRUPT` for an unknown value. */
 export function unpackFlags(packed: number): number {
   const flags = Math.floor((packed % ROLE_UNIT) / FLAGS_UNIT)
-  return flags <= (REASONING | SPEAKS | BLOCK) ? flags : unreadable('index')
+  return flags <= (REASONING | SPEAKS | BLOCK | RETIRED) ? flags : unreadable('index')
 }
 
 export function unpackPinned(packed: number): boolean {

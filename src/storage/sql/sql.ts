@@ -138,8 +138,11 @@ export interface Sql {
   write<T>(verb: string, work: () => Work<T>, isPatient?: boolean): Step<T>
   /** Runs work that needs no transaction: a single reading statement, or the code around a transaction. */
   outside<T>(verb: string, work: () => Work<T>): Step<T>
-  /** Runs a write transaction that removes rows. What remains of them in the files is overwritten or cleared later. */
-  erase<T>(verb: string, work: () => Work<T>): Step<T>
+  /**
+   * Runs a write transaction that removes rows. What remains of them in the files is overwritten, or cleared later; with `isLater`, only by
+   * `clearFiles`, and not when a store is opened or closed.
+   */
+  erase<T>(verb: string, work: () => Work<T>, isLater?: boolean): Step<T>
   /**
    * Clears what erased rows left in the files; returns whether nothing is left. `often`: this is one of a series of removals, which must
    * not rewrite the files each time.
@@ -150,6 +153,10 @@ export interface Sql {
    * function calls throws `IN_TRANSACTION`.
    */
   lend(also: Also, appended: readonly AppendedMessage[]): Step<void>
+  /**
+   * Returns some free pages of the file to the file system; returns whether there are more. A server does this by itself.
+   */
+  releaseSpace(): Step<boolean>
   /** Disables the guards against deletions for some work within a transaction. `what` describes, for people, what is removed. */
   unguarded<T>(what: string, work: () => Work<T>): Step<T>
   guardProblems(): Step<GuardProblems>

@@ -21,6 +21,7 @@ import { readReasoning } from './reasoning.ts'
 import { reestimate } from './recount.ts'
 import * as requests from './requests.ts'
 import * as restore from './restore.ts'
+import { discardRetired, releaseSpace, retainStep, retireSession } from './retention.ts'
 import { rewind, rewound } from './rewind.ts'
 import { find } from './search.ts'
 import { countUnindexed, indexSessions, readUnindexed } from './search-index.ts'
@@ -154,6 +155,12 @@ export function storageOver(engine: Engine): Storage {
       end: turns.endTurn,
     }),
     notes: bound({ remember, list: listNotes, forget }),
+    retention: bound({
+      step: retainStep,
+      retire: retireSession,
+      discard: discardRetired,
+      release: releaseSpace,
+    }),
     removals: bound({ purgeText, purgeNotes, noteOwners, clearFiles: clearPurged }),
     owned: bound({ count: countOwned, key: keepKey, erase: eraseRest }),
     jobs: bound({

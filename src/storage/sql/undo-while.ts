@@ -51,7 +51,9 @@ export const undoWhile = writing(
       }
       yield* sql.run('savepoint one_step')
       yield* turning.undo(compaction, undefined)
-      if (!(yield* isFree(rejectMovedBranch(sql, session, [compaction])))) {
+      const isOpen = yield* isFree(rejectMovedBranch(sql, session, [compaction]))
+      if (!isOpen || !(yield* isFree(turning.rejectRetired()))) {
+        turning.forgetRetired()
         yield* rollBack()
         blocked.push(compaction.id)
         continue
@@ -79,14 +81,15 @@ export const undoWhile = writing(
   },
 )
 
-/** Returns whether a check finds no dependent compaction, and no conversation that continued afterwards. */
+const BLOCKING = ['HAS_ACTIVE_DEPENDENTS', 'BRANCH_MOVED', 'CONTENT_RETIRED'] as const
+
+/** Returns whether a check finds no dependent compaction, no conversation that continued afterwards, and no removed content. */
 function* isFree(check: Work<unknown>): Work<boolean> {
   try {
     yield* check
     return true
   } catch (error) {
-    if (isUndertextError(error, 'HAS_ACTIVE_DEPENDENTS') || isUndertextError(error, 'BRANCH_MOVED'))
-      return false
+    if (BLOCKING.some((code) => isUndertextError(error, code))) return false
     throw error
   }
 }

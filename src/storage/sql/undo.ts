@@ -1,6 +1,6 @@
 import { UndertextError } from '../../core/errors.ts'
 import { defined } from '../../core/messages/json.ts'
-import { countRows, spanPlaces } from '../../core/model/coverage.ts'
+import { countRows, NO_ROWS, spanPlaces } from '../../core/model/coverage.ts'
 import { addSizes, subtractSizes } from '../../core/tokens/measure.ts'
 import type { Trigger, UndoOutcome, UndoRequest } from '../storage.ts'
 import { writeAudit } from './audit.ts'
@@ -23,6 +23,7 @@ import {
   notVisible,
 } from './redo-checks.ts'
 import { refreshShown } from './replacements.ts'
+import { rejectRetired, type Turned } from './retired.ts'
 import { requireSession, type StoredSession } from './sessions.ts'
 import { type Sql, writing } from './sql.ts'
 import { M_VISIBLE } from './view.ts'
@@ -35,7 +36,7 @@ const AUTOMATIC: ReadonlySet<Trigger> = new Set(['auto', 'overflow'])
  * second undo changes nothing. The undo of a rewind also reverses what the rewind undid and redid, except compactions that build on one
  * that was undone since.
  *
- * Throws `COMPACTION_NOT_FOUND`, `HAS_ACTIVE_DEPENDENTS`, `BRANCH_MOVED`, and `STORE_CORRUPT` for wrong tags.
+ * Throws `COMPACTION_NOT_FOUND`, `HAS_ACTIVE_DEPENDENTS`, `BRANCH_MOVED`, `CONTENT_RETIRED`, and `STORE_CORRUPT` for wrong tags.
  */
 export const undo = writing(
   'undoCompaction',
@@ -50,6 +51,7 @@ export const undo = writing(
     const withRun = isRun && isActive ? yield* turning.recordRun('run undone', target) : undefined
     const undone = yield* turning.undoAll(targets, request.cascade, withRun, later)
     if (!request.both) yield* rejectMovedBranch(sql, session, undone)
+    yield* turning.rejectRetired()
     yield* turning.countAutomatic(undone, 1)
     const left = targets.filter(({ status }) => status !== 'active' && status !== 'undone')
     return outcome(undone, turning.alsoChanged, left)
@@ -60,7 +62,7 @@ export const undo = writing(
  * Redoes a compaction, or everything that the last undo of a run undid, including compactions of other runs: the same rows, ids and
  * summaries, without calling a model.
  *
- * Throws `COMPACTION_NOT_FOUND`, and `INPUT_NOT_VISIBLE` if the view would be invalid; nothing is changed then.
+ * Throws `COMPACTION_NOT_FOUND`, `CONTENT_RETIRED`, and `INPUT_NOT_VISIBLE` if the view would be invalid; nothing is changed then.
  */
 export const redo = writing(
   'redoCompaction',
@@ -75,6 +77,7 @@ export const redo = writing(
     const turning = new Turning(sql, session, request)
     if (isRun && redone.length > 0) yield* turning.recordRun('run redone', target)
     for (const compaction of redone) yield* turning.redo(compaction)
+    yield* turning.rejectRetired()
     yield* turning.countAutomatic(redone, -1)
     const left = targets.filter((one) => one.status !== 'active' && !includesNo(redone, one))
     return outcome(redone, turning.alsoChanged, left)
@@ -123,6 +126,8 @@ export class Turning {
   readonly #session: StoredSession
   readonly #request: UndoRequest
   readonly #nesting: Nesting<StoredCompaction>
+  /** The turned compactions that may have made retired rows visible. */
+  readonly #suspects: StoredCompaction[] = []
 
   constructor(sql: Sql, session: StoredSession, request: UndoRequest) {
     this.#sql = sql
@@ -209,7 +214,10 @@ export class Turning {
       yield* this.turn(lifts, restores, compaction.id)
       yield* writeTurned(this.#sql, no, lifts, restores)
     }
-    yield* redoOne(this.#sql, yield* requireSession(this.#sql, this.#session.id), compaction)
+    this.#note(
+      compaction,
+      yield* redoOne(this.#sql, yield* requireSession(this.#sql, this.#session.id), compaction),
+    )
     yield* this.#record(compaction, 'redone', undefined)
   }
 
@@ -229,16 +237,10 @@ export class Turning {
       // Its rows may be pinned, which `rewinds` allows.
       const coverage = { ...compaction.coverage, rewinds: true as const }
       const figures = yield* figuresOfSet(this.#sql, this.#session.no, coverage.hidden)
-      if (
-        !(yield* setActive(
-          this.#sql,
-          this.#session,
-          { ...compaction, coverage },
-          true,
-          () => new Done(figures),
-        ))
-      )
-        throw yield* missingRows(this.#sql, this.#session, compaction)
+      const redone = { ...compaction, coverage }
+      const shown = yield* setActive(this.#sql, this.#session, redone, true, () => new Done(figures))
+      if (shown === undefined) throw yield* missingRows(this.#sql, this.#session, compaction)
+      this.#note(compaction, shown)
       yield* this.#recordTurned(compaction, 'redone', rewind)
     }
   }
@@ -246,9 +248,31 @@ export class Turning {
   *#deactivate(compaction: StoredCompaction): Work<void> {
     const { hidden } = compaction.coverage
     const figures = (): Work<RowFigures> => figuresOfSet(this.#sql, this.#session.no, hidden)
-    if (yield* setActive(this.#sql, this.#session, compaction, false, figures)) return
+    const shown = yield* setActive(this.#sql, this.#session, compaction, false, figures)
+    if (shown !== undefined) return this.#note(compaction, shown)
     const detail = `the rows of compaction ${compaction.id} don't have its tags`
     throw new UndertextError('STORE_CORRUPT', { detail })
+  }
+
+  #note(compaction: StoredCompaction, { retired }: Pick<RowFigures, 'retired'>): void {
+    if (retired > 0 || compaction.partsReplaced > 0) this.#suspects.push(compaction)
+  }
+
+  /**
+   * Throws `CONTENT_RETIRED` if the view now shows rows of which retention removed something while a turned compaction kept it out of the
+   * view. It is called last, because a rewind hides rows again that it showed in between. `rewind`: the compaction that now shows originals.
+   */
+  *rejectRetired(rewind?: Pick<Turned, 'no' | 'id' | 'partsReplaced'>): Work<void> {
+    if (this.#request.showRetired === true) return
+    const coverage = { hidden: NO_ROWS, inserted: undefined }
+    if (rewind !== undefined && rewind.partsReplaced > 0)
+      yield* rejectRetired(this.#sql, this.#session, { ...rewind, coverage, changedAt: 0 })
+    for (const compaction of this.#suspects) yield* rejectRetired(this.#sql, this.#session, compaction)
+  }
+
+  /** Forgets the turns that were rolled back. */
+  forgetRetired(): void {
+    this.#suspects.length = 0
   }
 
   /** Keeps the run whose undo included a compaction, because the undo of the rewind needs it. */
@@ -312,8 +336,8 @@ export function* writeTurned(
 }
 
 /**
- * Hides or shows the rows of a compaction, retires or restores its inserted row, and sets the shown texts and counters. Returns `false` if
- * the rows were not as expected. `figuresOfCovered` returns the figures of its rows; it is called after their tags are set.
+ * Hides or shows the rows of a compaction, retires or restores its inserted row, and sets the shown texts and counters. Returns the figures
+ * of the rows that became visible, `undefined` if the rows were not as expected. `figuresOfCovered` returns the figures of its rows; it is called after their tags are set.
  */
 function* setActive(
   sql: Sql,
@@ -322,7 +346,7 @@ function* setActive(
   isActive: boolean,
   figuresOfCovered: () => Step<RowFigures>,
   checkReplacing?: () => Work<void>,
-): Work<boolean> {
+): Work<RowFigures | undefined> {
   const { no, kind, coverage, partsReplaced } = compaction
   const rows = countRows(coverage.hidden)
   const tagging = begun(setTags(sql, session.no, compaction, coverage, isActive))
@@ -333,7 +357,7 @@ function* setActive(
   }
   const summing = begun(figuresOfSet(sql, session.no, row))
   const covering = begun(figuresOfCovered())
-  if (!(yield* tagging)) return false
+  if (!(yield* tagging)) return undefined
   const own = yield* summing
   const covered = yield* covering
   const inserted = row.inserted.length
@@ -351,10 +375,10 @@ function* setActive(
     retired: sign * -inserted,
     activeCompactions: sign,
   })
-  return true
+  return shown
 }
 
-function* redoOne(sql: Sql, session: StoredSession, compaction: StoredCompaction): Work<void> {
+function* redoOne(sql: Sql, session: StoredSession, compaction: StoredCompaction): Work<RowFigures> {
   const { kind, coverage } = compaction
   const rows = countRows(coverage.hidden)
   // A provider's block moves its parts to the row that it inserted, and a rewind shows originals, even of pinned rows. Neither depends on
@@ -365,7 +389,7 @@ function* redoOne(sql: Sql, session: StoredSession, compaction: StoredCompaction
   if (rows > 0 && (coverage.openCalls || coverage.rewinds === true))
     yield* checkPairs(sql, session, compaction)
   const covered = rows === 0 ? NO_FIGURES : yield* figuresInSpan(sql, session, compaction)
-  const isDone = yield* setActive(
+  const shown = yield* setActive(
     sql,
     session,
     compaction,
@@ -375,7 +399,8 @@ function* redoOne(sql: Sql, session: StoredSession, compaction: StoredCompaction
       if (isReplacing && coverage.rewinds !== true) yield* checkReplaced(sql, session, compaction)
     },
   )
-  if (!isDone) throw yield* missingRows(sql, session, compaction)
+  if (shown === undefined) throw yield* missingRows(sql, session, compaction)
+  return shown
 }
 
 export function outcome(

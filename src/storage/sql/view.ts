@@ -436,25 +436,30 @@ export const readContents = reading(
   'compactSession',
   function* (sql: Sql, id: string, keys: readonly number[]): Work<Map<number, readonly Part[]>> {
     yield* sql.enter(id)
-    const contents = new Map<number, readonly Part[]>()
-    // Read in pages, so that a long session isn't in memory twice, stored and decoded.
-    for (let from = 0; from < keys.length; from += CONTENTS_AT_ONCE) {
-      const rows = yield* sql.all(
-        `select m.key, c.content, c.blobs from ${KEYED} join ${CONTENT_OF_M}`,
-        JSON.stringify(keys.slice(from, from + CONTENTS_AT_ONCE)),
-      )
-      const found = yield* readBlobs(
-        sql,
-        rows.map(([key, , blobs]) => [blobs as string | null, key as number]),
-      )
-      for (const [key, content, blobs] of rows) {
-        const decoded = decodeContent(content as string, blobs as string | null, found, key as number)
-        contents.set(key as number, partsOf({ content: decoded }))
-      }
-    }
-    return contents
+    return yield* contentsOf(sql, keys)
   },
 )
+
+/** Returns the original parts of rows, by key, within the caller's transaction. */
+export function* contentsOf(sql: Sql, keys: readonly number[]): Work<Map<number, readonly Part[]>> {
+  const contents = new Map<number, readonly Part[]>()
+  // Read in pages, so that a long session isn't in memory twice, stored and decoded.
+  for (let from = 0; from < keys.length; from += CONTENTS_AT_ONCE) {
+    const rows = yield* sql.all(
+      `select m.key, c.content, c.blobs from ${KEYED} join ${CONTENT_OF_M}`,
+      JSON.stringify(keys.slice(from, from + CONTENTS_AT_ONCE)),
+    )
+    const found = yield* readBlobs(
+      sql,
+      rows.map(([key, , blobs]) => [blobs as string | null, key as number]),
+    )
+    for (const [key, content, blobs] of rows) {
+      const decoded = decodeContent(content as string, blobs as string | null, found, key as number)
+      contents.set(key as number, partsOf({ content: decoded }))
+    }
+  }
+  return contents
+}
 
 /** Returns the metadata of rows, by key; rows without metadata are omitted. */
 export const readMetadata = reading(

@@ -27,7 +27,7 @@ const SIZE_AND_SCHEMA = `select page_count * page_size, schema_version, auto_vac
  * A statement is prepared once per text and kept for the life of the connection. This is fast, and better-sqlite3 12 aborts the process on
  * some versions of Node when a statement is garbage-collected. Rows are arrays, because objects cost more than the query.
  */
-export class Connection implements Omit<Sql, 'erase' | 'clearFiles' | 'guardProblems'> {
+export class Connection implements Omit<Sql, 'erase' | 'clearFiles' | 'releaseSpace' | 'guardProblems'> {
   readonly database: Database
   readonly location: string
   readonly readonly: boolean

@@ -32,6 +32,7 @@ export type SqliteOptions = {
   readonly readonly: boolean
   readonly adopt: boolean
   readonly durability: 'full' | 'normal'
+  readonly returnsSpace: boolean
   readonly busyTimeoutMs: number
 }
 
@@ -138,11 +139,13 @@ function statOf(location: string, unavailable: (detail: string) => UndertextErro
  */
 function prepareFile(
   connection: SqliteSql,
-  { readonly, adopt, durability, busyTimeoutMs }: SqliteOptions,
+  { readonly, adopt, durability, returnsSpace, busyTimeoutMs }: SqliteOptions,
 ): void {
   connection.measureFile()
   // Otherwise INSERT OR REPLACE would delete rows without firing the trigger that protects them.
   connection.pragma('recursive_triggers = on')
+  // Only has an effect before the first table is made, and by VACUUM.
+  if (returnsSpace && !readonly) connection.pragma('auto_vacuum = incremental')
   migrate(connection, { adopt })
   if (readonly) return
   useWriteAheadLog(connection, busyTimeoutMs)

@@ -10,8 +10,11 @@ import { holdsOthers } from './migrate.ts'
  * the mark is deleted last.
  */
 
-/** `tables`: pages of the database may contain copies of removed rows. `log`: only the write-ahead log may. */
-type Stage = 'tables' | 'log'
+/**
+ * `tables`: pages of the database may contain copies of removed rows. `later`: the same, but they are only cleared on request. `log`: only the
+ * write-ahead log may.
+ */
+type Stage = 'tables' | 'later' | 'log'
 type Residue = { readonly stage: Stage; readonly token: string }
 
 const KEY = 'residue'
@@ -20,10 +23,11 @@ const RETRY_AFTER_MS = 100
 /** The maximum share of time for work that can wait: clearing within a series of removals, and failed attempts. */
 const MAX_TIME_SHARE = 0.05
 
-/** Records, within a removal, that the files have to be cleared. */
-export function recordRemoval(connection: Connection): void {
+/** Records, within a removal, that the files have to be cleared; with `isLater`, on request only. */
+export function recordRemoval(connection: Connection, isLater: boolean): void {
   if (connection.database.memory) return
-  mark(connection, { stage: 'tables', token: randomUUID() })
+  const stage = isLater && (residueOf(connection)?.stage ?? 'later') === 'later' ? 'later' : 'tables'
+  mark(connection, { stage, token: randomUUID() })
   forgetStatistics(connection)
 }
 
@@ -79,7 +83,7 @@ function retryLater(connection: Connection, tookMs: number): void {
 export function clear(connection: Connection): boolean {
   const found = residueOf(connection)
   if (found === undefined) return true
-  if (found.stage === 'tables') {
+  if (found.stage !== 'log') {
     rewrite(connection)
     connection.writing('clearFiles', () => replaceMark(connection, found, 'log'))
   }
@@ -89,18 +93,38 @@ export function clear(connection: Connection): boolean {
   return residueOf(connection) === undefined
 }
 
-/** Clears the files if an earlier removal, possibly of another process, couldn't. */
+/** Clears the files if an earlier removal, possibly of another process, couldn't, unless it left this to a request. */
 export function finishClearing(connection: Connection, verb: string): void {
   if (connection.readonly || connection.closed) return
-  if (connection.bare(verb, () => residueOf(connection)) === undefined) return
+  const stage = connection.bare(verb, () => residueOf(connection))?.stage
+  if (stage === undefined || stage === 'later') return
   clearFiles(connection, { waits: false })
+}
+
+/** The pages that one step returns, each of usually 4 KB: a few milliseconds. */
+const RELEASED_PAGES = 200
+/** The value of `auto_vacuum` of a file that returns free pages on request. */
+const INCREMENTAL = '2'
+
+/**
+ * Returns free pages at the end of a file to the file system, after moving used ones to their front; returns whether there are more. Only a
+ * file that was made for this can do it.
+ */
+export function releaseSpace(connection: Connection): boolean {
+  if (connection.database.memory || connection.readPragma('main.auto_vacuum') !== INCREMENTAL) return false
+  if (connection.readPragma('main.freelist_count') === '0') return false
+  // Not `pragma`, which runs the first step of a statement only.
+  connection.writing('privacy.applyRetention', () =>
+    connection.script(`pragma main.incremental_vacuum(${RELEASED_PAGES})`),
+  )
+  return connection.readPragma('main.freelist_count') !== '0'
 }
 
 function residueOf(connection: Connection): Residue | undefined {
   const value = connection.get(`select value from undertext_meta where key = '${KEY}'`).value?.[0]
   if (value === undefined) return undefined
   const [stage, token = ''] = String(value).split(':')
-  return { stage: stage === 'log' ? 'log' : 'tables', token }
+  return { stage: stage === 'log' || stage === 'later' ? stage : 'tables', token }
 }
 
 function mark(connection: Connection, { stage, token }: Residue): void {

@@ -6,15 +6,22 @@ import type { Awaitable, Estimators, Storage } from '../storage.ts'
 import { backUp } from './backup.ts'
 import { Connection } from './connection.ts'
 import { guardProblems } from './migrate.ts'
-import { clearFiles, clearFilesInTurn, finishClearing, overwriting, recordRemoval } from './residue.ts'
+import {
+  clearFiles,
+  clearFilesInTurn,
+  finishClearing,
+  overwriting,
+  recordRemoval,
+  releaseSpace,
+} from './residue.ts'
 
 /** A connection, with the verbs' calls that concern the whole file. */
 export class SqliteSql extends Connection implements Sql {
-  erase<T>(verb: string, work: () => Work<T>): Done<T> {
+  erase<T>(verb: string, work: () => Work<T>, isLater = false): Done<T> {
     const removing = (): T =>
       this.writing(verb, () => {
         const result = complete(work())
-        recordRemoval(this)
+        recordRemoval(this, isLater)
         return result
       })
     return new Done(this.bare(verb, () => overwriting(this, removing)))
@@ -22,6 +29,10 @@ export class SqliteSql extends Connection implements Sql {
 
   clearFiles(how?: 'often'): Done<boolean> {
     return new Done(how === 'often' ? clearFilesInTurn(this) : clearFiles(this))
+  }
+
+  releaseSpace(): Done<boolean> {
+    return new Done(releaseSpace(this))
   }
 
   guardProblems(): Done<GuardProblems> {
@@ -34,6 +45,7 @@ const STATEMENTS = ['get', 'all', 'run', 'change', 'insert'] as const
 const OTHERS = [
   ...(['enter', 'enterAlone', 'enterOwner', 'admit', 'isTaken', 'clockOffset', 'rename', 'leave'] as const),
   ...(['keyOf', 'nextNo', 'read', 'write', 'outside', 'erase', 'clearFiles', 'unguarded', 'lend'] as const),
+  ...(['releaseSpace'] as const),
   ...(['guardProblems', 'takenColumn'] as const),
 ]
 

@@ -1,4 +1,9 @@
 import type { JsonObject } from '../../core/messages/json.ts'
+import {
+  type CheckedRetention,
+  type ResolvedRetention,
+  resolveRetention,
+} from '../../core/retention/rules.ts'
 import { CLEARED_PLACEHOLDER, PRUNE_PLACEHOLDER } from '../../core/stages/clear-tool-outputs.ts'
 import { KEEP_RECENT_RATIO } from '../../core/stages/summarize.ts'
 import { TRUNCATION_FRACTION } from '../../core/stages/truncate.ts'
@@ -298,6 +303,12 @@ export class Configuration {
       provider: session.provider ?? provider,
       model: session.model ?? (isOurs ? model : undefined),
     }
+  }
+
+  /** Returns the rules of retention of a session: its own precede those of a call, and those of the store come last. */
+  retentionOf(config: JsonObject | undefined, given: CheckedRetention | undefined): ResolvedRetention {
+    const own = config && this.#session(config).layer.values.retention
+    return resolveRetention([own, given, ...this.#layers.map(({ values }) => values.retention)])
   }
 
   #session(config: JsonObject) {

@@ -5,6 +5,7 @@ import { labelSchema, nameSchema, shareSchema } from '../../core/messages/check.
 import { type Json, type JsonObject, jsonProblem } from '../../core/messages/json.ts'
 import { PATH_ARGUMENTS, READ_TOOLS, USER_TOOLS } from '../../core/messages/tool-names.ts'
 import { SUMMARY_PLACES } from '../../core/rendering/draft.ts'
+import { retentionSchema } from '../../core/retention/rules.ts'
 import { PRUNE_PLACEHOLDER, PRUNE_PROTECTED_TOOLS } from '../../core/stages/clear-tool-outputs.ts'
 import { DEDUP_THRESHOLD } from '../../core/stages/deduplicate.ts'
 import { KEEP_RECENT_MEDIA } from '../../core/stages/media.ts'
@@ -250,6 +251,8 @@ const table = {
   maxToolOutputLines: z.int().nonnegative().default(MAX_TOOL_OUTPUT_LINES),
   fileReadBudgetPercent: shareSchema.default(FILE_READ_BUDGET_PERCENT),
   contextManagement: opaqueJson.optional(),
+  /** What `privacy.applyRetention` removes by age and size; `false` for nothing, whatever wider layers say. Default: nothing. */
+  retention: retentionSchema.optional(),
   /** Number of newest notes, of a session and of an owner, that are recalled. */
   maxNotes: z.int().positive().max(10_000).default(DEFAULT_MAX_NOTES),
 }

@@ -1,6 +1,7 @@
 import { check, newOwnerOption } from '../../core/messages/check.ts'
 import { type ErasedOwner, type EraseOwnerOptions, eraseOwner, eraseOwnerSchema } from '../erase-owner.ts'
 import { type PurgedText, type PurgeTextOptions, purgeText, type TextScope } from '../purge-text.ts'
+import { applyRetention, type RetentionOptions, type RetentionReport } from '../retention.ts'
 import type { Services } from '../services.ts'
 
 /** What is removed or hidden for people: an owner's data, secrets, old contents. */
@@ -45,5 +46,19 @@ export class Privacy {
     options: PurgeTextOptions = {},
   ): Promise<PurgedText> {
     return purgeText(this.#services.context, scope, pattern, options)
+  }
+
+  /**
+   * Removes content for good by the rules of retention (docs/retention.md): of the store and of each session (the setting `retention`), and
+   * of this call. Applies them to all sessions, those of an `owner`, or the given ones. What is visible, pinned or required by something
+   * visible stays unless a rule says otherwise. With `dryRun`, nothing is written.
+   *
+   * A removed part leaves a tombstone, with its size, the rule and, unless it was short, its hash. Undo, redo and rewind throw
+   * `CONTENT_RETIRED` if they would show it again. Works in short transactions with pauses, so writers continue. After `budgetMs`, or when
+   * `signal` aborts, returns with `isComplete: false` and a `cursor`. A call that was interrupted in any other way is simply repeated: what
+   * is done isn't done twice. Throws `SESSION_NOT_FOUND` for an unknown one of `sessions`, and `ABORTED` if `signal` is aborted at the start.
+   */
+  async applyRetention(options: RetentionOptions = {}): Promise<RetentionReport> {
+    return applyRetention(this.#services.context, options)
   }
 }

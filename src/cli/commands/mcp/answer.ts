@@ -212,6 +212,7 @@ const HINTS: { readonly [C in ErrorCode]?: string } = {
   INPUT_NOT_VISIBLE: 'Redo what it builds on as well: pass `cascade: true`.',
   BRANCH_MOVED:
     'To undo it anyway, pass `both: true`: the earlier messages then come before those that were appended after it.',
+  CONTENT_RETIRED: 'What retention removed is gone, so the former view cannot be restored.',
   STALE_PLAN: 'The session was changed meanwhile; try again.',
   STORE_BUSY: 'Try again when the other program has finished.',
 }

@@ -158,7 +158,7 @@ export class AppliedCompactions {
 
   #request(reason = this.#run.reason): Omit<UndoRequest, 'cascade'> {
     const { actor, source } = this.#run
-    return { actor, reason, source, both: true }
+    return { actor, reason, source, both: true, showRetired: true }
   }
 
   /** Returns a compaction that was already imported, by this import or an earlier one. */

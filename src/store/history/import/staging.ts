@@ -97,8 +97,16 @@ function underName(error: unknown, sessionId: string): unknown {
 
 /** Removes the remains of imports whose processes have died. */
 export async function discardAbandoned(storage: Storage): Promise<void> {
-  for (const { id, holder, expiresAt } of await storage.importsInProgress())
-    if (isGivenUp({ holder, run: id, expiresAt }, ABANDONED_AFTER_MS)) await discard(storage, id)
+  for (const id of await abandonedImports(storage)) await discard(storage, id)
+}
+
+/** Returns the names of imports, and of sessions that are being removed, whose processes have died. */
+export async function abandonedImports(storage: Storage): Promise<string[]> {
+  const all = await storage.importsInProgress()
+  const given = all.filter(({ id, holder, expiresAt }) =>
+    isGivenUp({ holder, run: id, expiresAt }, ABANDONED_AFTER_MS),
+  )
+  return given.map(({ id }) => id)
 }
 
 /** Removes an unfinished import. */

@@ -1,0 +1,23 @@
+import fc from 'fast-check'
+import { expect, it } from 'vitest'
+import { SEED } from '../support/seed.ts'
+import { checkRetention, story } from './retention.ts'
+
+const RUNS = Number(process.env.RUNS ?? 6)
+
+it(
+  `after retention the view is the same, and each undo gives the original or reports what was removed, in ${RUNS} random stories (seed ${SEED})`,
+  async () => {
+    const tally = { parts: 0, exact: 0, retired: 0 }
+    const result = await fc.check(
+      fc.asyncProperty(story, (one) => checkRetention(one, tally)),
+      { numRuns: RUNS },
+    )
+    if (result.failed) console.error(JSON.stringify(result.counterexample), result.errorInstance)
+    expect(result.failed ? fc.defaultReportMessage(result) : undefined).toBeUndefined()
+    expect(tally.parts).toBeGreaterThan(RUNS)
+    expect(tally.exact).toBeGreaterThan(0)
+    expect(tally.retired).toBeGreaterThan(0)
+  },
+  Math.max(120_000, RUNS * 3_000),
+)
