@@ -270,6 +270,15 @@ export const ENDINGS: { readonly [C in ErrorCode]: Words<C> } = {
       `\`${commandLine('log', sessionId)}\` lists the repairs; another model may accept the conversation.`,
   },
   REQUEST_INVALID: { exit: EXIT.refused },
+  REDACTION_FAILED: {
+    exit: EXIT.failed,
+    sentence: ({ error }) => `Texts couldn't be redacted (${error}), so nothing was written.`,
+  },
+  REDACTION_REFUSED: {
+    exit: EXIT.refused,
+    sentence: ({ message, part }) =>
+      `Part ${part} of message ${message} has a text to redact, but is signed or encrypted by its provider; nothing was written.`,
+  },
   OUTPUT_NOT_SAVED: {
     exit: EXIT.failed,
     sentence: ({ reason, originalSize }) =>

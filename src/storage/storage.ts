@@ -11,6 +11,7 @@ import type { Estimator } from '../core/tokens/estimators/estimator-schema.ts'
 import type { Awaitable, Circuits, Histories, Jobs } from './jobs.ts'
 import type { Notes } from './notes.ts'
 import type { Past } from './past.ts'
+import type { Redaction } from './redaction.ts'
 import type {
   BilledTokens,
   FoundRequest,
@@ -34,6 +35,7 @@ import type {
   ListedSession,
   MessageCounts,
   MessageQuery,
+  MessageToWrite,
   NewImport,
   Previewing,
   Purged,
@@ -284,6 +286,11 @@ export type LearnedLimit = NamedLimit & {
 
 /** A storage. Every method reads its arguments before its first `await`, so callers may change them afterwards. */
 export interface Storage {
+  /**
+   * What changes texts before they are written, if the store redacts (redacting.ts). Texts of plans pass it before they are measured; all
+   * others within the methods.
+   */
+  readonly redaction?: Redaction | undefined
   /** Creates a session. Throws `SESSION_EXISTS`. */
   createSession(id: string, fields: SessionFields, estimator: string): Awaitable<Session>
   session(id: string): Awaitable<Session | undefined>
@@ -328,7 +335,7 @@ export interface Storage {
    */
   fork(id: string, request: ForkRequest): Awaitable<Session>
   /** Appends the conclusion of a fork to a session, and records it in its audit. Throws `SESSION_NOT_FOUND`. */
-  bringBack(id: string, message: NewMessage, how: BroughtBack): Awaitable<AppendedMessage>
+  bringBack(id: string, message: MessageToWrite, how: BroughtBack): Awaitable<AppendedMessage>
   /** Returns the direct forks of a session, oldest first. Throws `SESSION_NOT_FOUND`. */
   forks(id: string): Awaitable<Session[]>
   /** Removes a session permanently, including from the files, and leaves a receipt. Throws `SESSION_NOT_FOUND`, `HAS_FORKS`. */
@@ -341,7 +348,7 @@ export interface Storage {
    */
   append(
     id: string,
-    messages: readonly NewMessage[],
+    messages: readonly MessageToWrite[],
     expectedPosition: number | undefined,
     previewing?: Previewing,
   ): Awaitable<Appended>

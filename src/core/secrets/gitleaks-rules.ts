@@ -1,3 +1,4 @@
+// biome-ignore-all lint: generated
 import type { SecretRule } from './rule.ts'
 
 /*
@@ -5,7 +6,6 @@ import type { SecretRule } from './rule.ts'
  * b58d3f102cf3a2c84cb7f923d05c25c9b1aed84b, in the syntax of JavaScript.
  */
 // biome-ignore format: one line a rule
-// biome-ignore-all lint: generated
 export const GITLEAKS_RULES: readonly SecretRule[] = [
   { kind: '1password-secret-key', keywords: ['a3-'], entropy: 3.8, pattern: /(?:\b|(?<=%[\dA-F]{2}|\\[nrtu"]))A3-[A-Z0-9]{6}-(?:(?:[A-Z0-9]{11})|(?:[A-Z0-9]{6}-[A-Z0-9]{5}))-[A-Z0-9]{5}-[A-Z0-9]{5}-[A-Z0-9]{5}\b/g },
   { kind: '1password-service-account-token', keywords: ['ops_'], entropy: 4, pattern: /ops_eyJ[a-zA-Z0-9+/]{250,}={0,3}/g },

@@ -15,10 +15,12 @@ const OTHER = [
   '(?:api|access|private|encryption|encrypt|signing|account|master|auth|secret|client|service|license|subscription|session|deploy|admin|root)[ _-]?key',
   '(?<upper>[A-Z][A-Z0-9]{1,30}_KEY(?![A-Z]))',
 ].join('|')
-const SUFFIX = '(?:[_-]?(?:key|token|id|value|hash|base64|b64|prod|production|dev|test|staging|live|new|old|\\d{1,2})){0,2}'
+const SUFFIX =
+  '(?:[_-]?(?:key|token|id|value|hash|base64|b64|prod|production|dev|test|staging|live|new|old|\\d{1,2})){0,2}'
 const NAME = `(?<name>(?<password>${PASSWORD})|${OTHER})(?<suffix>${SUFFIX})`
 
-const SEPARATOR = '(?<separator>=>|:=|={1,3}|:{1,2}|：|%3D|%3A|>|\\bis\\b|\\bist\\b|\\best\\b|\\bes\\b|是|は|(?<=--[\\w-]{0,40})(?=\\s)|(?=\\s{1,3}\'))'
+const SEPARATOR =
+  "(?<separator>=>|:=|={1,3}|:{1,2}|：|%3D|%3A|>|\\bis\\b|\\bist\\b|\\best\\b|\\bes\\b|是|は|(?<=--[\\w-]{0,40})(?=\\s)|(?=\\s{1,3}'))"
 const QUOTE = '(?<quote>\\\\{0,3}["\'`]|%22|%27)'
 const ASSIGNED = new RegExp(
   `${NAME}(?:\\\\{0,3}["'\`]|%22|\\*{1,2}|\\])?(?<before>\\s{0,3})${SEPARATOR}(?<after>[ \\t]{0,3})(?:\\*{2})?` +
@@ -29,7 +31,21 @@ const ASSIGNED = new RegExp(
 const NETRC = /\blogin\s{1,10}\S{1,64}\s{1,10}password\s{1,10}(?<bare>\S{4,200})/gi
 
 /** The words without which nothing is named, in small letters. */
-const WORDS = ['pass', 'pwd', 'token', 'secret', 'credential', 'key', 'kennwort', 'contraseña', 'senha', 'пароль', '密', 'パスワード', '비밀번호']
+const WORDS = [
+  'pass',
+  'pwd',
+  'token',
+  'secret',
+  'credential',
+  'key',
+  'kennwort',
+  'contraseña',
+  'senha',
+  'пароль',
+  '密',
+  'パスワード',
+  '비밀번호',
+]
 
 /** Returns the secrets that follow a name in a text; `small` is the text in small letters. */
 export function namedSecrets(text: string, small: string): FoundSecret[] {
@@ -43,7 +59,8 @@ export function namedSecrets(text: string, small: string): FoundSecret[] {
     const start = match.index + match[0].lastIndexOf(value)
     const end = start + value.length
     ASSIGNED.lastIndex = match.index + name.length
-    const isTight = quoted !== undefined || (separator !== 'is' && (before + after === '' || !separator.startsWith('=')))
+    const isTight =
+      quoted !== undefined || (separator !== 'is' && (before + after === '' || !separator.startsWith('=')))
     if (quoted === undefined && /[([]/.test(text[match.index + match[0].length] ?? '')) continue
     if (isOther(match.groups as Groups) || !isSecretValue(value, password !== undefined, isTight)) continue
     found.push({ kind: kindOf(name + suffix), start, end })
@@ -68,7 +85,12 @@ type Groups = { readonly [name in 'name' | 'suffix' | 'before' | 'after' | 'sepa
 function isOther({ name, suffix, upper }: Groups): boolean {
   if (/id$/i.test(suffix)) return true
   if (upper === undefined) return false
-  return upper !== upper.toUpperCase() || /(?:PUBLIC|PUBLISHABLE|PRIMARY|FOREIGN|CACHE|SORT|PARTITION|OBJECT|FILE|INDEX|LOOKUP|ROUTING)_KEY$/.test(name)
+  return (
+    upper !== upper.toUpperCase() ||
+    /(?:PUBLIC|PUBLISHABLE|PRIMARY|FOREIGN|CACHE|SORT|PARTITION|OBJECT|FILE|INDEX|LOOKUP|ROUTING)_KEY$/.test(
+      name,
+    )
+  )
 }
 
 /** The end of a sentence isn't part of a value. */
@@ -101,7 +123,8 @@ function isSecretValue(value: string, isPassword: boolean, isTight: boolean): bo
 
 const MIN_TOKEN_LENGTH = 12
 /** What documentation has in place of a password. */
-const EXAMPLE = /^(?:pass(?:word|wd|phrase)?|pwd|secret|user|admin|test|foo|bar|abc|demo|new|old|my|hash)[-_]?(?:pass(?:word)?)?\d{0,3}!?$/i
+const EXAMPLE =
+  /^(?:pass(?:word|wd|phrase)?|pwd|secret|user|admin|test|foo|bar|abc|demo|new|old|my|hash)[-_]?(?:pass(?:word)?)?\d{0,3}!?$/i
 
 /** `isTight`: whether nothing but a value can stand there; elsewhere it may be a variable. */
 function isPasswordValue(value: string, isTight: boolean): boolean {
@@ -109,11 +132,14 @@ function isPasswordValue(value: string, isTight: boolean): boolean {
   if (isCode(value, isTight) || /^(?:https?:|\.{0,2}\/|~\/|--?[a-z]|@)/i.test(value)) return false
   if (/^\d+$/.test(value)) return isTight && value.length <= 12
   const hasSign = /[!@#$%^&*?+=~]/.test(value)
-  return /[\p{L}]/u.test(value) && (/\d/.test(value) || (hasSign && /[a-z]/.test(value) && /[A-Z]/.test(value)))
+  return (
+    /[\p{L}]/u.test(value) && (/\d/.test(value) || (hasSign && /[a-z]/.test(value) && /[A-Z]/.test(value)))
+  )
 }
 
 /** Returns whether a value is an expression of a program. */
 function isCode(value: string, isTight: boolean): boolean {
-  if (/^[A-Za-z_$][\w$]*(?:\??\.[A-Za-z_$][\w$]*)+$/.test(value) && /\.[A-Za-z_$]{3,}/.test(value)) return true
+  if (/^[A-Za-z_$][\w$]*(?:\??\.[A-Za-z_$][\w$]*)+$/.test(value) && /\.[A-Za-z_$]{3,}/.test(value))
+    return true
   return !isTight && /^[A-Za-z_$][\w$]*$/.test(value) && !/\d[A-Za-z]+\d/.test(value)
 }

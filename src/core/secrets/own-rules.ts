@@ -45,7 +45,8 @@ export const OWN_RULES: readonly SecretRule[] = [
   {
     kind: 'aws-secret-key',
     keywords: ['akia', 'asia'],
-    pattern: /A[KS]IA[A-Z2-7]{16}[^\w/+=]{1,8}(?:[\w ]{0,30}[=:]\s?["']?)?([A-Za-z0-9/+]{40})(?![A-Za-z0-9/+=])/g,
+    pattern:
+      /A[KS]IA[A-Z2-7]{16}[^\w/+=]{1,8}(?:[\w ]{0,30}[=:]\s?["']?)?([A-Za-z0-9/+]{40})(?![A-Za-z0-9/+=])/g,
     isSecret: isRandom,
   },
   {
@@ -54,7 +55,11 @@ export const OWN_RULES: readonly SecretRule[] = [
     pattern: /\$2[aby]\$\d\d\$[./A-Za-z0-9]{53}/g,
   },
   { kind: 'azure-storage-key', keywords: ['accountkey'], pattern: /AccountKey=([A-Za-z0-9+/]{86}==)/gi },
-  { kind: 'azure-access-key', keywords: ['accesskey'], pattern: /SharedAccessKey=([A-Za-z0-9+/]{40,90}={0,2})/gi },
+  {
+    kind: 'azure-access-key',
+    keywords: ['accesskey'],
+    pattern: /SharedAccessKey=([A-Za-z0-9+/]{40,90}={0,2})/gi,
+  },
   {
     kind: 'signed-url',
     keywords: ['sig=', 'signature='],
@@ -64,7 +69,8 @@ export const OWN_RULES: readonly SecretRule[] = [
   {
     kind: 'url-password',
     keywords: ['://'],
-    pattern: /(?<=[a-z][a-z\d+.-]{1,20}):\/\/[^\s/:@"'`<>()[\]{}|\\]{0,100}:([^\s/@"'`<>\\]{3,200})@(?=[\w.[-])/gi,
+    pattern:
+      /(?<=[a-z][a-z\d+.-]{1,20}):\/\/[^\s/:@"'`<>()[\]{}|\\]{0,100}:([^\s/@"'`<>\\]{3,200})@(?=[\w.[-])/gi,
     isSecret: isPasswordOfUrl,
   },
   {
@@ -77,24 +83,30 @@ export const OWN_RULES: readonly SecretRule[] = [
     kind: 'basic-auth',
     keywords: ['basic '],
     pattern: /\bBasic\s{1,3}([A-Za-z0-9+/]{8,1000}={0,2})(?![\w+/=])/gi,
-    isSecret: (secret) => /^[\x20-\x7e\u0080-\u{10ffff}]{1,64}:[^\s\u0000-\u001f\ufffd]{3}/u.test(Buffer.from(secret, 'base64').toString()),
+    isSecret: (secret) =>
+      /^[\x20-\x7e\u0080-\u{10ffff}]{1,64}:[\x21-\x7e\u0080-\ufffc]{3}/u.test(
+        Buffer.from(secret, 'base64').toString(),
+      ),
   },
   {
     kind: 'bearer-token',
     keywords: ['bearer', 'authorization'],
-    pattern: /(?:\bBearer|\bauthorization["'\\]{0,3}\s{0,3}[:=]\s{0,3}["'\\]{0,3}(?:token|apikey|key)?)[\s:+]{1,3}([\w.~+/-]{16,4000}={0,2})/gi,
+    pattern:
+      /(?:\bBearer|\bauthorization["'\\]{0,3}\s{0,3}[:=]\s{0,3}["'\\]{0,3}(?:token|apikey|key)?)[\s:+]{1,3}([\w.~+/-]{16,4000}={0,2})/gi,
     isSecret: isRandom,
   },
   {
     kind: 'basic-auth',
     keywords: ['curl', 'wget'],
-    pattern: /\b(?:curl|wget)\b[^\n|;]{0,400}?\s(?:-u|--user|--proxy-user)[ =]{1,3}["']?[^\s:"'$<{]{1,64}:([^\s"'`<>{}]{4,200})/g,
+    pattern:
+      /\b(?:curl|wget)\b[^\n|;]{0,400}?\s(?:-u|--user|--proxy-user)[ =]{1,3}["']?[^\s:"'$<{]{1,64}:([^\s"'`<>{}]{4,200})/g,
     isSecret: (secret) => isWritten(secret),
   },
 ]
 
 /** Words that examples have in place of a password. */
-const EXAMPLE = /^(?:pass(?:word|wd)?\d{0,3}|pwd|pw|secret|user|username|token|postgres|root|admin|example|test|x+|\*+|\.+)$/i
+const EXAMPLE =
+  /^(?:pass(?:word|wd)?\d{0,3}|pwd|pw|secret|user|username|token|postgres|root|admin|example|test|x+|\*+|\.+)$/i
 
 function isPasswordOfUrl(secret: string): boolean {
   return isWritten(secret) && !EXAMPLE.test(secret) && !/^\d{1,5}(?:$|[/?])/.test(secret)
@@ -102,8 +114,10 @@ function isPasswordOfUrl(secret: string): boolean {
 
 const BEGIN = /-----BEGIN[ A-Z0-9_-]{0,100}PRIVATE KEY(?: BLOCK)?-----/g
 /** A line of a key, with what code, JSON, quotations and numbers of lines put before it. */
-const KEY_LINE = /(?:\s|\\[nrt]|["'`+,>|#*\\]){0,40}(?:\d{1,4}[:|\t→ ]{1,3}\s{0,4})?(?:(?:Proc-Type|DEK-Info|Version|Comment)[^\n\\]{0,200}|[A-Za-z0-9+/=]{16,})/y
-const KEY_END = /(?:\s|\\[nrt]|["'`+,>|#*\\]){0,40}(?:\d{1,4}[:|\t→ ]{1,3}\s{0,4})?[A-Za-z0-9+/=]{0,80}(?:\s|\\[nrt]|["'`+,>|#*\\]){0,40}(?:\d{1,4}[:|\t→ ]{1,3}\s{0,4})?-----END[ A-Z0-9_-]{0,100}-----/y
+const KEY_LINE =
+  /(?:\s|\\[nrt]|["'`+,>|#*\\]){0,40}(?:\d{1,4}[:|\t→ ]{1,3}\s{0,4})?(?:(?:Proc-Type|DEK-Info|Version|Comment)[^\n\\]{0,200}|[A-Za-z0-9+/=]{16,})/y
+const KEY_END =
+  /(?:\s|\\[nrt]|["'`+,>|#*\\]){0,40}(?:\d{1,4}[:|\t→ ]{1,3}\s{0,4})?[A-Za-z0-9+/=]{0,80}(?:\s|\\[nrt]|["'`+,>|#*\\]){0,40}(?:\d{1,4}[:|\t→ ]{1,3}\s{0,4})?-----END[ A-Z0-9_-]{0,100}-----/y
 
 /** Returns the ranges of private keys, also of those whose end is missing. */
 export function privateKeys(text: string): (readonly [start: number, end: number])[] {
@@ -111,7 +125,8 @@ export function privateKeys(text: string): (readonly [start: number, end: number
   BEGIN.lastIndex = 0
   for (let match = BEGIN.exec(text); match !== null; match = BEGIN.exec(text)) {
     let end = BEGIN.lastIndex
-    for (let line = endOf(KEY_LINE, text, end); line !== undefined; line = endOf(KEY_LINE, text, end)) end = line
+    for (let line = endOf(KEY_LINE, text, end); line !== undefined; line = endOf(KEY_LINE, text, end))
+      end = line
     const last = endOf(KEY_END, text, end) ?? end
     if (last > BEGIN.lastIndex) found.push([match.index, last])
     BEGIN.lastIndex = last

@@ -16,7 +16,7 @@ export function entropyOf(text: string): number {
 
 /** What stands in place of a secret: a variable of a shell, of a template or of a program, or a remark. */
 const PLACEHOLDER =
-  /^(?:\$|%[A-Z_]{2,40}%|\{\{|<|\[|…|@|#\{|!?(?:process|import\.meta|os|env|config|secrets|vars|self|this|settings|ctx|ref|data|var|local|module|args|opts|options|req|request|response|res|user|event|params|props|state|session|payload|body|input|form|values|result)[.[])|(.)\1{5}|\*{3}|\.{3}|xxxx|(?:your|my|the|some)[-_ ]|\b(?:example|placeholder|change[-_]?me|redacted|dummy|sample|insert|fixme|todo)\b|_here$|^(?:null|undefined|none|nil|true|false|string|number|boolean|optional|required)$/i
+  /^(?:\$|%[A-Z_]{2,40}%|\{\{|<|\[|…|@|#\{|!?(?:process|import\.meta|os|env|config|secrets|vars|self|this|settings|ctx|ref|data|var|local|module|args|opts|options|req|request|response|res|user|event|params|props|state|session|payload|body|input|form|values|result)[.[])|(.)\1{5}|\*{2}|\.{3}|xxxx|(?:your|my|the|some)[-_ ]|\b(?:example|placeholder|change[-_]?me|redacted|dummy|sample|insert|fixme|todo)\b|_here$|^(?:null|undefined|none|nil|true|false|string|number|boolean|optional|required)$/i
 
 /** Returns whether a value is written out: no variable, no placeholder, no remark. */
 export function isWritten(value: string): boolean {
@@ -39,5 +39,7 @@ export function isRandom(value: string): boolean {
 /** Words with separators and at most a number at an end: names of files, models, packages, functions. */
 function isWords(value: string): boolean {
   const pieces = value.split(/[-_./:=]/).filter((piece) => piece !== '')
-  return pieces.every((piece) => /^(?:[A-Za-z]{1,20}?\d{0,4}|\d{1,4}[a-z]{0,2}|v?\d{1,8})$/.test(piece) && piece.length < 21)
+  return pieces.every(
+    (piece) => /^(?:[A-Za-z]{1,20}?\d{0,4}|\d{1,4}[a-z]{0,2}|v?\d{1,8})$/.test(piece) && piece.length < 21,
+  )
 }

@@ -34,7 +34,8 @@ type Synchronous<T> = {
 }
 
 /** A storage whose verbs return synchronously, except for the indexing of long texts. */
-export type SqliteStorage = Synchronous<Omit<Storage, 'searching'>> & Pick<Storage, 'searching'>
+export type SqliteStorage = Synchronous<Omit<Storage, 'searching' | 'redaction'>> &
+  Pick<Storage, 'searching' | 'redaction'>
 
 /** Implements `Storage` over a connection to SQLite. */
 export function sqliteStorage(connection: SqliteSql, estimators: Estimators): SqliteStorage {
