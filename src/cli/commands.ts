@@ -24,6 +24,7 @@ const ACTIONS: { readonly [name in keyof typeof DECLARATIONS]: Load } = {
   export: async () => (await import('./commands/export.ts')).exportSessions,
   move: async () => (await import('./commands/move.ts')).move,
   verify: async () => (await import('./commands/verify.ts')).verify,
+  scan: async () => (await import('./commands/scan.ts')).scan,
   notes: async () => (await import('./commands/notes.ts')).notes,
   mcp: async () => (await import('./commands/mcp.ts')).serveMcp,
   purge: async () => (await import('./commands/purge.ts')).purge,

@@ -4,7 +4,7 @@ import { mapStrings } from '../core/messages/map-strings.ts'
 import { type MappedTexts, mapTexts, type TextPlace } from '../core/messages/map-texts.ts'
 import type { Message, NewMessage, Part } from '../core/messages/message.ts'
 import { overlaid } from '../core/messages/overlay.ts'
-import { placeholder, type RedactedText } from '../core/secrets/redact-secrets.ts'
+import { placeholder, type RedactedText } from '../core/secrets/placeholder.ts'
 import type { MessageToWrite, Redactions } from './sessions.ts'
 
 /**
@@ -50,6 +50,21 @@ export class Redaction {
     const mapped = mapTexts(message, (text, place) => this.#text(text, place, counts))
     const made = this.#unsealed(mapped, at, counts)
     return counts.isEmpty ? made : { ...made, redacted: counts.found }
+  }
+
+  /** Returns what would be redacted in a message, by part; `undefined`: in its metadata. */
+  find(message: Message): readonly { readonly part: number | undefined; readonly found: Redactions }[] {
+    const byPart = new Map<number | undefined, Counts>()
+    mapTexts(message, (text, place) => {
+      const counts = new Counts()
+      this.#text(text, place, counts)
+      if (counts.isEmpty) return text
+      const known = byPart.get(place.part) ?? new Counts()
+      known.add(counts.found)
+      byPart.set(place.part, known)
+      return text
+    })
+    return [...byPart].map(([part, { found }]) => ({ part, found }))
   }
 
   /** Returns a text as it may be stored. */

@@ -10,7 +10,7 @@ import { type ContextWindows, contextWindowsSchema, windowsProblem } from '../co
 import { isPostgresUrl, storeIn } from '../storage/location.ts'
 import { isPostgresSource, openPostgres, type PostgresSource } from '../storage/postgres/storage.ts'
 import { redacting } from '../storage/redacting.ts'
-import type { RedactFunction, Redaction } from '../storage/redaction.ts'
+import { type RedactFunction, Redaction } from '../storage/redaction.ts'
 import type { Database } from '../storage/sqlite/driver.ts'
 import { openFile, takeConnection } from '../storage/sqlite/open.ts'
 import { type SqliteStorage, sqliteStorage } from '../storage/sqlite/storage.ts'
@@ -243,11 +243,12 @@ async function redactionOf({ redact }: CheckedOptions): Promise<Redaction | unde
   const { with: given, ...rules } = isWhole
     ? redact
     : { with: redact, sealed: 'drop' as const, opaque: 'keep' as const }
-  const [{ Redaction }, { redactSecrets }] = await Promise.all([
-    import('../storage/redaction.ts'),
-    import('../core/secrets/redact-secrets.ts'),
-  ])
-  const functions = [given].flat().map((one) => (one === 'secrets' ? redactSecrets : one))
+  const list = [given].flat()
+  const functions = await Promise.all(
+    list.map(async (one) =>
+      one === 'secrets' ? (await import('../core/secrets/redact-secrets.ts')).redactSecrets : one,
+    ),
+  )
   return new Redaction(functions, rules)
 }
 

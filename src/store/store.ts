@@ -38,6 +38,7 @@ import { Jobs } from './topics/jobs.ts'
 import { Limits } from './topics/limits.ts'
 import { Messages } from './topics/messages.ts'
 import { Notes } from './topics/notes.ts'
+import { Privacy } from './topics/privacy.ts'
 import { Requests } from './topics/requests.ts'
 import { Sessions } from './topics/sessions.ts'
 import { type UndoIfFitsOptions, type UndoIfFitsResult, undoIfFits } from './undo-if-fits.ts'
@@ -108,6 +109,8 @@ export class Store<S extends Storage = Storage> {
   readonly jobs: Jobs
   /** Limits of models, learned from errors or set by the application. */
   readonly limits: Limits
+  /** What people wrote and shouldn't be stored: report it. */
+  readonly privacy: Privacy
 
   static {
     servicesOf = (store) => store.#services
@@ -124,6 +127,7 @@ export class Store<S extends Storage = Storage> {
     this.notes = new Notes(services)
     this.jobs = new Jobs(services)
     this.limits = new Limits(services)
+    this.privacy = new Privacy(services)
   }
 
   /**

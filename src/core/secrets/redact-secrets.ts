@@ -1,7 +1,5 @@
 import { findSecrets } from './find-secrets.ts'
-
-/** A text without its credentials, and how many of each kind were replaced. */
-export type RedactedText = { readonly text: string; readonly found: { readonly [kind: string]: number } }
+import { placeholder, type RedactedText } from './placeholder.ts'
 
 /**
  * Replaces the credentials of a text with placeholders, which are the same for all credentials of a kind. `field`: the name of the JSON
@@ -21,9 +19,4 @@ export function redactSecrets(
     found[kind] = (found[kind] ?? 0) + 1
   }
   return { text: secrets.length === 0 ? text : redacted + text.slice(from), found }
-}
-
-/** The text in place of a redacted one. */
-export function placeholder(kind: string): string {
-  return `[redacted: ${kind}]`
 }
