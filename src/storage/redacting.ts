@@ -2,7 +2,14 @@ import { createHash } from 'node:crypto'
 import { UndertextError } from '../core/errors.ts'
 import { defined, parsedJson, stringifyJson } from '../core/messages/json.ts'
 import type { Message } from '../core/messages/message.ts'
-import type { AuditRecord, CompactionRecord, HistoryHead, RequestRecord } from './records/records.ts'
+import type {
+  AuditRecord,
+  CompactionRecord,
+  HistoryHead,
+  ReplacementRecord,
+  RequestRecord,
+  RowRecord,
+} from './records/records.ts'
 import { withBytes, withoutBytes } from './records/row-fields.ts'
 import { Counts, type Redaction } from './redaction.ts'
 import { type NewRequest, type Pieces, REQUEST_TEXTS, type RequestTexts } from './requests.ts'
@@ -163,7 +170,7 @@ const RULES: Rules<Omit<Storage, 'redaction'>> = {
     reserve: NO_TEXT,
     writeRows: (redaction, restoring, rows) => [
       redactedRestoring(redaction, restoring),
-      rows.map((row) => redactedRow(redaction, row)),
+      rows.map((row) => redactedRow(row, redaction)),
     ],
     writeAudit: (redaction, restoring, entries) => [
       redactedRestoring(redaction, restoring),
@@ -359,29 +366,30 @@ function redactedBackground(redaction: Redaction, { jobs, circuit }: Background)
   return { jobs: redacted, circuit }
 }
 
-/** Returns a row of a history and its replacements as they may be stored. */
-export function redactedRow<R extends RestoredRow>(redaction: Redaction, given: R): R {
-  const { row, replacements } = given
+function redactedRow({ row, replacements }: RestoredRow, redaction: Redaction): RestoredRow {
+  return {
+    row: redactedRecord(redaction, row),
+    replacements: replacements.map((one) => redactedRecord(redaction, one)),
+  }
+}
+
+/** Returns a row or a replacement of a history as it may be stored. */
+export function redactedRecord<R extends RowRecord | ReplacementRecord>(redaction: Redaction, record: R): R {
+  if (record.type === 'replacement')
+    return record.text === null ? record : { ...record, text: redaction.text(record.text) }
+  const row: RowRecord = record
   const content = withBytes(row.content as Message['content'], row.bytes ?? [])
-  if (content === undefined) return given
+  if (content === undefined) return record
   const { role, metadata } = row
   const message: Message = { role, content, ...defined({ metadata }) }
   const redacted = redaction.message(message)
-  const stored = withoutBytes(redacted.content)
+  if (redacted === message) return record
+  const { content: stored, bytes } = withoutBytes(redacted.content)
   return {
-    ...given,
-    row:
-      redacted === message
-        ? row
-        : {
-            ...row,
-            content: stored.content,
-            ...defined({ metadata: redacted.metadata }),
-            ...(row.bytes !== undefined && { bytes: stored.bytes }),
-          },
-    replacements: replacements.map((one) =>
-      one.text === null ? one : { ...one, text: redaction.text(one.text) },
-    ),
+    ...record,
+    content: stored,
+    ...defined({ metadata: redacted.metadata }),
+    ...(row.bytes !== undefined && { bytes }),
   }
 }
 

@@ -13,6 +13,7 @@ import {
   recordId,
   type SessionRecord,
 } from '../../storage/records/records.ts'
+import { redactedHead, redactedRecord } from '../../storage/redacting.ts'
 import type { RestoredRow, Restoring, Session, SessionFields, Storage } from '../../storage/storage.ts'
 import { exportedRows } from './export-session.ts'
 import { BATCH_SIZE, Batch, discardAbandoned, othersFirst, staged } from './import/staging.ts'
@@ -51,7 +52,10 @@ export async function restoreSession(
 ): Promise<SessionRestore> {
   const checked = new CheckedRecords(records)
   try {
-    const head = owned(await checked.head(), owner)
+    const { redaction } = host.storage
+    const given = owned(await checked.head(), owner)
+    // An existing session is compared with what would be stored.
+    const head = redaction === undefined ? given : redactedHead(redaction, given)
     const sessionId = id ?? head.session.id
     admitted(host, head, sessionId)
     const there = await host.storage.session(sessionId)
@@ -106,9 +110,14 @@ class Restore {
     const own = exportedRows(this.#storage, there)
     for await (const { record } of this.#records.rows()) {
       const { value } = await own.next()
-      if (canonicalJson(value) !== canonicalJson(renaming.row(record))) throw exists
+      if (canonicalJson(value) !== canonicalJson(this.#storable(renaming.row(record)))) throw exists
     }
     if ((await own.next()).done !== true) throw exists
+  }
+
+  #storable(record: NumberedRecord['record']): NumberedRecord['record'] {
+    const { redaction } = this.#storage
+    return redaction === undefined ? record : redactedRecord(redaction, record)
   }
 
   /** Writes the history as a session that is invisible until it is complete and verified. */
