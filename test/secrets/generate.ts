@@ -44,6 +44,13 @@ const NAME = String.raw`[\w.-]{0,50}?`
 const BETWEEN = String.raw`(?:[ \t\w.-]{0,20})[\s'"]{0,3}`
 const END = String.raw`(?:[\x60'"\s;]|\\[nr]|$)`
 
+/** Keywords that are longer than those of gitleaks, so that fewer texts are tried. */
+const KEYWORDS: Readonly<Record<string, readonly string[]>> = {
+  jwt: ['eyj'],
+  'vault-service-token': ['hvs.'],
+  'sendgrid-api-token': ['sg.'],
+}
+
 /** The generated file. */
 export function dataFile(): string {
   const { rules } = parse(readFileSync(RULES_FILE, 'utf8')) as unknown as { readonly rules: readonly Rule[] }
@@ -78,7 +85,9 @@ function packed({ id, regex = '', keywords = [], entropy = 0, allowlists = [] }:
   const allowed = allowlists.flatMap(({ regexes = [] }) => regexes)
   const fields = [
     `kind: '${id}'`,
-    `keywords: ${JSON.stringify(keywords).replaceAll('"', "'").replaceAll(',', ', ')}`,
+    `keywords: ${JSON.stringify(KEYWORDS[id] ?? keywords)
+      .replaceAll('"', "'")
+      .replaceAll(',', ', ')}`,
     ...(entropy > 0 ? [`entropy: ${entropy}`] : []),
     ...(isField ? ['isField: true'] : []),
     `pattern: ${new RegExp(pattern, 'g')}`,

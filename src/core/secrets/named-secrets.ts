@@ -17,7 +17,8 @@ const OTHER = [
 ].join('|')
 const SUFFIX =
   '(?:[_-]?(?:key|token|id|value|hash|base64|b64|prod|production|dev|test|staging|live|new|old|\\d{1,2})){0,2}'
-const NAME = `(?<name>(?<password>${PASSWORD})|${OTHER})(?<suffix>${SUFFIX})`
+/** A placeholder names nothing. */
+const NAME = `(?<name>(?<password>${PASSWORD})|${OTHER})(?<suffix>${SUFFIX})(?<!\\[redacted: [\\w.-]{0,64})`
 
 const SEPARATOR =
   "(?<separator>=>|:=|={1,3}|:{1,2}|：|%3D|%3A|>|\\bis\\b|\\bist\\b|\\best\\b|\\bes\\b|是|は|(?<=--[\\w-]{0,40})(?=\\s)|(?=\\s{1,3}'))"
