@@ -118,6 +118,7 @@ export {
   type ProblemCode,
   validateHistory,
 } from './core/rendering/validate.ts'
+export type { RedactedText } from './core/secrets/placeholder.ts'
 export type { HierarchicalOptions } from './core/stages/hierarchical-summaries.ts'
 export type { ImportanceReason } from './core/stages/importance/groups.ts'
 export type {
@@ -228,6 +229,7 @@ export type {
   SessionRecord,
   UsageRecord,
 } from './storage/records/records.ts'
+export type { RedactFunction, RedactPlace } from './storage/redaction.ts'
 export type {
   AppendedMessage,
   AppendPreview,
@@ -404,6 +406,7 @@ export type {
   RewindOptions,
   RewindResult,
 } from './store/rewind.ts'
+export type { ScannedText, ScanOptions } from './store/scan.ts'
 export type { SearchOptions, SearchResult } from './store/search.ts'
 export type {
   CloseOptions,
@@ -427,6 +430,7 @@ export type {
   ViewDiff,
 } from './store/topics/messages.ts'
 export type { Notes } from './store/topics/notes.ts'
+export type { Privacy } from './store/topics/privacy.ts'
 export type { ListRequestsOptions, Requests } from './store/topics/requests.ts'
 export type {
   AuditLogOptions,

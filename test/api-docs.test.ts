@@ -90,7 +90,7 @@ const ARGUMENTS: Record<string, readonly unknown[]> = {
 const WITHOUT_A_SESSION = [
   ...['sessions.create', 'sessions.list', 'sessions.import', 'search', 'close', 'jobs.get', 'jobs.cancel'],
   ...['limits.set', 'limits.list', 'limits.forget', 'notes.add', 'notes.list', 'notes.forget'],
-  ...['on', 'once', 'off', 'compactions.onBefore'],
+  ...['on', 'once', 'off', 'compactions.onBefore', 'privacy.scan'],
 ]
 
 /** The names in a piece of the page. */

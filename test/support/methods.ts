@@ -8,6 +8,7 @@ import { Jobs } from '../../src/store/topics/jobs.ts'
 import { Limits } from '../../src/store/topics/limits.ts'
 import { Messages } from '../../src/store/topics/messages.ts'
 import { Notes } from '../../src/store/topics/notes.ts'
+import { Privacy } from '../../src/store/topics/privacy.ts'
 import { Requests } from '../../src/store/topics/requests.ts'
 import { Sessions } from '../../src/store/topics/sessions.ts'
 
@@ -28,6 +29,7 @@ export const TOPICS = {
   notes: Notes,
   jobs: Jobs,
   limits: Limits,
+  privacy: Privacy,
 } as const
 /** The methods of a store and its topics: `append`, `sessions.create`. */
 export const STORE_METHODS: readonly string[] = [
@@ -66,6 +68,7 @@ const READING = new Set([
     'messages.diff',
     'renderHistory',
     'sessions.export',
+    'privacy.scan',
   ],
   ...['messages.toolOutput', 'messages.toolCalls', 'messages.expand', 'messages.importance'],
   ...['getContextStats', 'needsCompaction', 'requests.usage', 'limits.list', 'requests.list', 'requests.get'],
