@@ -102,7 +102,6 @@ const VERBS: Record<string, (store: Store, id: string) => unknown> = {
   'requests.get': (s, id) => s.requests.get(id, 'x'),
   'requests.recordAnswer': (s, id) => s.requests.recordAnswer(id, 'x', [1, 1]),
   'limits.learn': (s, id) => s.limits.learn(id, 'prompt is too long'),
-  'privacy.scan': (s, id) => s.privacy.scan({ session: id }).next(),
   'jobs.start': (s, id) => s.jobs.start(id),
   'jobs.list': (s, id) => s.jobs.list(id),
   'jobs.whenIdle': (s, id) => s.jobs.whenIdle(id, { timeoutMs: 0 }),

@@ -20,7 +20,7 @@ export type ExitCode = (typeof EXIT)[keyof typeof EXIT]
 /** One line for each, for people. */
 export const EXIT_MEANINGS: { readonly [code in ExitCode]: string } = {
   0: 'done',
-  1: 'no: verify found a problem, or a compaction or an import had nothing to do',
+  1: 'no: verify found a problem, scan found credentials, or a compaction or an import had nothing to do',
   2: 'wrong usage',
   3: 'not found: a store, session, message, compaction or file',
   4: 'rejected because of the state of the session: later compactions depend on it, another program was faster, a plan is out of date, or a move skipped it',
