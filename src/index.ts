@@ -23,6 +23,7 @@ export type {
   ToolOutputPreviewOptions,
 } from './core/files/tool-output/preview.ts'
 export type * from './core/message-types.ts'
+export type { TextPlace } from './core/messages/map-texts.ts'
 export type {
   NewMessage,
   PositionRange,
@@ -229,7 +230,7 @@ export type {
   SessionRecord,
   UsageRecord,
 } from './storage/records/records.ts'
-export type { RedactFunction, RedactPlace } from './storage/redaction.ts'
+export type { RedactFunction } from './storage/redaction.ts'
 export type {
   AppendedMessage,
   AppendPreview,

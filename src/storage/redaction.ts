@@ -12,10 +12,7 @@ import type { MessageToWrite, Redactions } from './sessions.ts'
  * recognized. With the number of replaced places by kind, they are counted as such; otherwise a changed text counts as one of kind
  * `custom`. A second time nothing must change.
  */
-export type RedactFunction = (text: string, place: RedactPlace) => string | RedactedText
-
-/** Where a text is: `part`, the index in its message, and `field`, the name of the innermost JSON field; `undefined` for others. */
-export type RedactPlace = TextPlace
+export type RedactFunction = (text: string, place: TextPlace) => string | RedactedText
 
 /** What happens to the parts of a message that can't be redacted. */
 export type SealedRules = {

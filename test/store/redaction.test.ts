@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { openStore } from '../../src/index.ts'
+import { moveStore } from '../../src/transfer/index.ts'
 import { newFolder } from '../support/temporary.ts'
 import { redactionSuite } from './redaction-suite.ts'
 
@@ -14,6 +15,12 @@ redactionSuite('SQLite', async () => {
         .map((name) => readFileSync(join(folder, name), 'latin1'))
         .join('\0'),
   }
+})
+
+it('a move refuses a target that redacts, because it compares exact copies', async () => {
+  const from = await openStore(':memory:')
+  const to = await openStore(':memory:', { redact: 'secrets' })
+  await expect(moveStore(from, to)).rejects.toMatchObject({ code: 'INVALID_INPUT' })
 })
 
 it.each([
