@@ -6,11 +6,13 @@ import { check, nameSchema, ownerOption, taken } from '../../../core/messages/ch
 import { defined, isObject } from '../../../core/messages/json.ts'
 import { type Message, partsOf, type StoredMessage } from '../../../core/messages/message.ts'
 import { withStopReason } from '../../../core/messages/stop-reason.ts'
+import type { Redaction } from '../../../storage/redaction.ts'
 import type { Compaction } from '../../../storage/storage.ts'
 import type { ContextStats } from '../../../store/compaction/stats.ts'
 import type { SessionInput } from '../../../store/config/store-options.ts'
 import type { PrepareRequestOptions } from '../../../store/requests/options.ts'
 import type { PreparedRequest } from '../../../store/requests/prepared.ts'
+import { redactionOf } from '../../../store/store.ts'
 import { forkBeside } from '../../forks.ts'
 import { ownedStore } from '../../owned-store.ts'
 import { recordAnswers, recordNames } from '../../recovering.ts'
@@ -134,6 +136,7 @@ export function chatStore<UI_MESSAGE extends UIMessageLike = SdkUIMessage>(
   if (!isObject(store) || !('prepareRequest' in store))
     throw invalid('chatStore: store: must be a store, as `await openStore(…)` returns it')
   const { onConflict, generateMessageId, actor, ...defaults } = check(chatOptionsSchema, options, 'chatStore')
+  const redaction = redactionOf(store)
   return {
     async create(session = {}) {
       return (await store.sessions.create(session)).id
@@ -153,8 +156,8 @@ export function chatStore<UI_MESSAGE extends UIMessageLike = SdkUIMessage>(
       const mode = check(chatOptionsSchema.shape.onConflict, input.onConflict, 'save: onConflict')
       const how = { onConflict: mode ?? onConflict ?? 'merge', messageId: input.messageId }
       const { owner } = check(z.object({ owner: ownerOption }), input, 'save')
-      const given = givenMessages(taken(input.messages))
-      const chat = { store: ownedStore(store, owner), chatId, actor, owner }
+      const given = givenMessages(taken(input.messages), redaction)
+      const chat = { store: ownedStore(store, owner), chatId, actor, owner, redaction }
       const { appended: _, ...saved } = await changeChat(chat, ({ stored }) =>
         targetOfSave(chatId, stored, given, how),
       )
@@ -165,7 +168,7 @@ export function chatStore<UI_MESSAGE extends UIMessageLike = SdkUIMessage>(
       const chatId = check(nameSchema, request.id, 'resume: request.id')
       const options = check(turnSchema, given, 'resume')
       const { owner } = options
-      const chat = { store: ownedStore(store, owner), chatId, actor, owner }
+      const chat = { store: ownedStore(store, owner), chatId, actor, owner, redaction }
       const turn = await beginTurn(chat, taken(request as ChatRequest), options, defaults)
       const ids = { generateMessageId: generateMessageId ?? uuidv7 }
       return { ...turn, ...ids } as unknown as ChatTurn<UI_MESSAGE, MODEL>
@@ -173,7 +176,7 @@ export function chatStore<UI_MESSAGE extends UIMessageLike = SdkUIMessage>(
     async withdraw(chatId, given = {}) {
       const id = check(nameSchema, chatId, 'withdraw: chatId')
       const { messageId, owner } = check(withdrawSchema, given, 'withdraw')
-      return withdraw({ store: ownedStore(store, owner), chatId: id, actor, owner }, messageId)
+      return withdraw({ store: ownedStore(store, owner), chatId: id, actor, owner, redaction }, messageId)
     },
     async fork(chatId, given = {}) {
       const id = check(nameSchema, chatId, 'fork: chatId')
@@ -226,9 +229,11 @@ async function withdraw(chat: Chat, messageId: string | undefined): Promise<bool
 }
 
 /** Checks the messages of a chat. Throws `INVALID_INPUT`, also for two messages with the same id. */
-function givenMessages(messages: unknown): GivenMessage[] {
+function givenMessages(messages: unknown, redaction: Redaction | undefined): GivenMessage[] {
   if (!Array.isArray(messages)) throw invalid('save: messages: must be an array')
-  const given = messages.map((message, index) => readGiven(message as UIMessageLike, `messages[${index}]`))
+  const given = messages.map((message, index) =>
+    readGiven(message as UIMessageLike, `messages[${index}]`, redaction),
+  )
   const seen = new Set<string>()
   for (const [index, { message }] of given.entries()) {
     if (seen.has(message.id)) throw invalid(`save: messages[${index}].id: is used by another message`)
@@ -289,7 +294,7 @@ async function beginTurn(
   const validation = { ...defaults, ...defined({ tools, metadataSchema, dataSchemas, validate }) }
   const message = lastMessageOf(request)
   if (message !== undefined) await validateMessages([message], validation, 'resume')
-  const read = readRequest(request)
+  const read = readRequest(request, chat.redaction)
   if (read.message?.message.role === 'user' && !hasContent(read.message.message, isBlank))
     throw invalid("resume: request.message.parts: must have a text that isn't blank, or another part")
   const { appended: _, ...saved } = await changeChat(chat, async ({ stored, isRewound }) => {
@@ -445,7 +450,7 @@ function endOf(
         await store.undoCompaction(chatId, compactionId, { both: true, ...defined({ actor }) })
       return
     }
-    const read = readGiven(responseMessage, 'responseMessage')
+    const read = readGiven(responseMessage, 'responseMessage', chat.redaction)
     const answer = { ...read, rows: withStopReason(read.rows, lastCall.stopReason) }
     let isLate = false
     const { lastRowId, rowsAppended, appended } = await changeChat(chat, ({ stored }) => {
