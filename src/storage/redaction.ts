@@ -1,4 +1,5 @@
 import { errorName, UndertextError, withOriginal } from '../core/errors.ts'
+import { isStorableText } from '../core/messages/check.ts'
 import { isObject } from '../core/messages/json.ts'
 import { mapStrings } from '../core/messages/map-strings.ts'
 import { type MappedTexts, mapTexts, type TextPlace } from '../core/messages/map-texts.ts'
@@ -118,8 +119,8 @@ function resultOf(redact: RedactFunction, text: string, place: TextPlace): Redac
   } catch (error) {
     throw withOriginal(new UndertextError('REDACTION_FAILED', { error: errorName(error) }), error)
   }
-  if (typeof result === 'string') return { text: result, found: { custom: 1 } }
-  if (isRedacted(result)) return result
+  const redacted = typeof result === 'string' ? { text: result, found: { custom: 1 } } : result
+  if (isRedacted(redacted) && (isStorableText(redacted.text) || !isStorableText(text))) return redacted
   // A rejected promise of a function must not end the process.
   if (result instanceof Promise) result.catch(() => undefined)
   throw new UndertextError('REDACTION_FAILED', {

@@ -408,6 +408,7 @@ export function redactionSuite(name: string, start: () => Promise<Ground>): void
           (text: string) => ({ text: '', found: { [`${text} !`]: 1 } }),
           'NOT_A_TEXT',
         ],
+        ['returns a text with NUL', () => 'a\0b', 'NOT_A_TEXT'],
         ['returns no numbers', () => ({ text: '', found: { a: 'b' } }), 'NOT_A_TEXT'],
       ])('that %s writes nothing, and the error has no text', async (_, redact, error) => {
         await openWith(redact as never)
