@@ -23,6 +23,7 @@ export type {
   ToolOutputPreviewOptions,
 } from './core/files/tool-output/preview.ts'
 export type * from './core/message-types.ts'
+export type { TextPlace } from './core/messages/map-texts.ts'
 export type {
   NewMessage,
   PositionRange,
@@ -118,6 +119,7 @@ export {
   type ProblemCode,
   validateHistory,
 } from './core/rendering/validate.ts'
+export type { RedactedText } from './core/secrets/placeholder.ts'
 export type { HierarchicalOptions } from './core/stages/hierarchical-summaries.ts'
 export type { ImportanceReason } from './core/stages/importance/groups.ts'
 export type {
@@ -228,6 +230,7 @@ export type {
   SessionRecord,
   UsageRecord,
 } from './storage/records/records.ts'
+export type { RedactFunction } from './storage/redaction.ts'
 export type { KeptKind, KeptNames, TextCounts } from './storage/removals.ts'
 export type {
   Also,
@@ -417,6 +420,7 @@ export type {
   RewindOptions,
   RewindResult,
 } from './store/rewind.ts'
+export type { ScannedText, ScanOptions } from './store/scan.ts'
 export type { SearchOptions, SearchResult } from './store/search.ts'
 export type {
   CloseOptions,

@@ -93,7 +93,7 @@ const WITHOUT_A_SESSION = [
   ...['sessions.create', 'sessions.list', 'sessions.import', 'search', 'close', 'jobs.get', 'jobs.cancel'],
   ...['limits.set', 'limits.list', 'limits.forget', 'notes.add', 'notes.list', 'notes.forget'],
   ...['on', 'once', 'off', 'compactions.onBefore', 'backup', 'forOwner'],
-  ...['privacy.eraseOwner', 'privacy.purgeText', 'privacy.applyRetention'],
+  ...['privacy.eraseOwner', 'privacy.purgeText', 'privacy.applyRetention', 'privacy.scan'],
 ]
 
 /** The names in a piece of the page. */

@@ -114,6 +114,9 @@ const VERBS = {
   'limits.set': ({ store }) => store.limits.set({ provider: 'openai', tokens: 100_000 }),
   'limits.list': ({ store }) => store.limits.list(),
   'limits.forget': ({ store }) => store.limits.forget('openai'),
+  'privacy.scan': async ({ store }) => {
+    for await (const _ of store.privacy.scan({ session: 's' }));
+  },
   'jobs.start': ({ store }) => store.jobs.start('s'),
   'jobs.list': ({ store }) => store.jobs.list('s'),
   'jobs.get': ({ store }) => store.jobs.get('none'),
@@ -284,6 +287,7 @@ const TABLE: Record<Verb, Cells<typeof STATES>> = {
   'limits.set':                         ['works',   'works',                'works',    'works', 'works', READONLY, CLOSED],
   'limits.list':                         ['works',   'works',                'works',    'works', 'works', 'works',  CLOSED],
   'limits.forget':                        ['works',   'works',                'works',    'works', 'works', READONLY, CLOSED],
+  'privacy.scan':                         [NOT_FOUND, 'works',                'works',    'works', 'works', 'works',  CLOSED],
   'jobs.start':                [NOT_FOUND, 'works',                'works',    'works', 'works', READONLY, CLOSED],
   'jobs.list':                           [NOT_FOUND, 'works',                'works',    'works', 'works', 'works',  CLOSED],
   'jobs.get':                             [NO_JOB,    NO_JOB,                 NO_JOB,     NO_JOB,  NO_JOB,  NO_JOB,   CLOSED],

@@ -26,6 +26,7 @@ const ACTIONS: { readonly [name in keyof typeof DECLARATIONS]: Load } = {
   backup: async () => (await import('./commands/backup.ts')).backup,
   restore: async () => (await import('./commands/restore.ts')).restore,
   verify: async () => (await import('./commands/verify.ts')).verify,
+  scan: async () => (await import('./commands/scan.ts')).scan,
   notes: async () => (await import('./commands/notes.ts')).notes,
   mcp: async () => (await import('./commands/mcp.ts')).serveMcp,
   purge: async () => (await import('./commands/purge.ts')).purge,

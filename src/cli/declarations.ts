@@ -454,6 +454,19 @@ Running the same command again continues after an interruption and copies later 
       repair: flag('rebuild tags, counters and sizes that do not match the stored contents'),
     },
   },
+  scan: {
+    summary: 'report credentials in what is stored',
+    description:
+      'Reports the messages, summaries, notes and requests of a session, or of all of them, in which credentials are stored: their kinds, numbers and places, never the credentials. Exits with 1 if there are any. Nothing is changed.',
+    examples: {
+      scan: 'all sessions, archived ones too, and the notes of their owners',
+      'scan @': 'the newest session',
+      'scan --owner ann': 'the sessions and notes of an owner',
+      'scan --json > found.json': 'for a script; the exit code is 1 if there are credentials',
+    },
+    operands: { '[session]': `${SESSION}; all if omitted` },
+    options: { owner: text('owner', 'only the sessions and notes of this owner') },
+  },
   notes: {
     summary: 'list, add and forget notes of a session or an owner',
     description:

@@ -20,7 +20,7 @@ export type ExitCode = (typeof EXIT)[keyof typeof EXIT]
 /** One line for each, for people. */
 export const EXIT_MEANINGS: { readonly [code in ExitCode]: string } = {
   0: 'done',
-  1: 'no: verify or a check found a problem, or a compaction or an import had nothing to do',
+  1: 'no: verify or a check found a problem, scan found credentials, or a compaction or an import had nothing to do',
   2: 'wrong usage',
   3: 'not found: a store, session, message, compaction or file',
   4: 'rejected because of the state of the session: later compactions depend on it, another program was faster, a plan is out of date, or a move skipped it',
@@ -292,6 +292,15 @@ export const ENDINGS: { readonly [C in ErrorCode]: Words<C> } = {
       `\`${commandLine('log', sessionId)}\` lists the repairs; another model may accept the conversation.`,
   },
   REQUEST_INVALID: { exit: EXIT.refused },
+  REDACTION_FAILED: {
+    exit: EXIT.failed,
+    sentence: ({ error }) => `Texts couldn't be redacted (${error}), so nothing was written.`,
+  },
+  REDACTION_REFUSED: {
+    exit: EXIT.refused,
+    sentence: ({ message, part }) =>
+      `Part ${part} of message ${message} has a text to redact, but is signed or encrypted by its provider; nothing was written.`,
+  },
   OUTPUT_NOT_SAVED: {
     exit: EXIT.failed,
     sentence: ({ reason, originalSize }) =>

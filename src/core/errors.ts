@@ -63,6 +63,10 @@ export interface Failures {
   REQUEST_REFUSED: RefusalFacts
   /** The rules of docs/validity.md that the request breaks, and the place of each in its body, in the same order. */
   REQUEST_INVALID: { sessionId: string; provider: string; rules: readonly string[]; paths: readonly string[] }
+  /** The name of the error of a redact function, or `NOT_A_TEXT` or `PROMISE` for what it returned. */
+  REDACTION_FAILED: { error: string }
+  /** The indexes of the message in the call, and of its part. */
+  REDACTION_REFUSED: { message: number; part: number }
   OUTPUT_NOT_SAVED: { reason: string; originalSize: number }
   FILES_ABORTED: { files: number }
   MODEL_CALL_FAILED: { summarizer: string; error: string }
@@ -269,6 +273,10 @@ const SENTENCES: { readonly [C in ErrorCode]: (facts: Failures[C]) => string } =
         : 'Compact to a lower target, unpin messages, ask for fewer output tokens, or use a model with a larger window.'
     return `The request has ${estimatedTokens} tokens, but ${target} has room for only ${availableTokens} (${tried}). ${advice}`
   },
+  REDACTION_FAILED: ({ error }) =>
+    `The redact function of this store failed (${error}), so nothing was written. It must return a text, or { text, found }, synchronously; originalErrorOf returns its error.`,
+  REDACTION_REFUSED: ({ message, part }) =>
+    `Part ${part} of message ${message} has a text to redact, but is signed or encrypted by its provider, so it can't be changed; nothing was written. Append the message without this part, or open the store with redact: { sealed: 'drop', opaque: 'drop' }.`,
   OUTPUT_NOT_SAVED: ({ reason, originalSize }) =>
     `A tool output of ${originalSize} bytes couldn't be saved (${reason}), so it wasn't truncated. Pass another saveDir, or truncate without saveToDisk.`,
   FILES_ABORTED: ({ files }) => `Summarizing ${files} files was aborted by its signal; no file was changed.`,

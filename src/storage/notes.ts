@@ -1,6 +1,6 @@
 import type { JsonObject } from '../core/messages/json.ts'
 import type { Awaitable } from './jobs.ts'
-import type { Authorship } from './sessions.ts'
+import type { Authorship, Redactions } from './sessions.ts'
 
 /** The scope of a note: a session, or an owner, whose notes apply to all of the owner's sessions. */
 export type NoteScope = { readonly session: string } | { readonly owner: string }
@@ -39,6 +39,8 @@ export type NewNote = {
   readonly key: string | undefined
   readonly metadata: JsonObject | undefined
   readonly source: NoteSource | undefined
+  /** What was redacted in its text and metadata, for the audit. */
+  readonly redacted?: Redactions
 }
 
 export type NoteQuery = {

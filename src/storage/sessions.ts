@@ -167,6 +167,12 @@ export type SessionQuery = {
   readonly search?: string | undefined
 }
 
+/** How many texts of a message were redacted, by kind: names, never texts. */
+export type Redactions = { readonly [kind: string]: number }
+
+/** A message to write, and what was redacted in it, for the audit. */
+export type MessageToWrite = NewMessage & { readonly redacted?: Redactions }
+
 /** An appended message, or one that was stored before under the same idempotency key. */
 export type AppendedMessage = {
   readonly id: string
@@ -226,7 +232,7 @@ export type RewindRequest = {
   readonly keepCompactions: boolean
   /** Whether messages are shown even if retention removed something of them. Default `false`. */
   readonly showRetired?: boolean
-  readonly append: readonly NewMessage[]
+  readonly append: readonly MessageToWrite[]
   readonly expectedPosition: number | undefined
   /** The session that `from` and `append` were computed for, `null` if it didn't exist; absent if any state is accepted. */
   readonly madeFor: Pick<Session, 'incarnation' | 'version'> | null | undefined

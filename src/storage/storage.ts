@@ -13,6 +13,7 @@ import type { Awaitable, Circuits, Histories, Jobs, Lease } from './jobs.ts'
 import type { Notes } from './notes.ts'
 import type { Owned } from './owned.ts'
 import type { Past } from './past.ts'
+import type { Redaction } from './redaction.ts'
 import type { Removals } from './removals.ts'
 import type {
   BilledTokens,
@@ -39,6 +40,7 @@ import type {
   ListedSession,
   MessageCounts,
   MessageQuery,
+  MessageToWrite,
   NewImport,
   Previewing,
   Purged,
@@ -296,6 +298,11 @@ export type LearnedLimit = NamedLimit & {
 export interface Storage {
   /** Returns the same storage for an owner, who sees no session of others; with `null` for sessions without an owner. */
   seenBy(seen: string | null): Storage
+  /**
+   * What changes texts before they are written, if the store redacts (redacting.ts). Texts of plans pass it before they are measured; all
+   * others within the methods.
+   */
+  readonly redaction?: Redaction | undefined
   /** Creates a session. Throws `SESSION_EXISTS`. */
   createSession(id: string, fields: SessionFields, estimator: string): Awaitable<Session>
   session(id: string): Awaitable<Session | undefined>
@@ -336,7 +343,7 @@ export interface Storage {
    */
   fork(id: string, request: ForkRequest): Awaitable<Session>
   /** Appends the conclusion of a fork to a session, and records it in its audit. Throws `SESSION_NOT_FOUND`. */
-  bringBack(id: string, message: NewMessage, how: BroughtBack): Awaitable<AppendedMessage>
+  bringBack(id: string, message: MessageToWrite, how: BroughtBack): Awaitable<AppendedMessage>
   /** Returns the direct forks of a session, oldest first. Throws `SESSION_NOT_FOUND`. */
   forks(id: string): Awaitable<Session[]>
   /** Removes a session permanently, including from the files, and leaves a receipt. Throws `SESSION_NOT_FOUND`, `HAS_FORKS`. */
@@ -350,7 +357,7 @@ export interface Storage {
    */
   append(
     id: string,
-    messages: readonly NewMessage[],
+    messages: readonly MessageToWrite[],
     expectedPosition: number | undefined,
     previewing?: Previewing,
     also?: Also,

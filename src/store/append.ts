@@ -12,6 +12,7 @@ import type {
   AppendedMessage,
   AppendPreview,
   Previewing,
+  Storage,
   TurnUse,
 } from '../storage/storage.ts'
 import {
@@ -128,10 +129,10 @@ async function recordBlock(
 }
 
 /** Returns the block of an answer that consists only of it. Throws `INVALID_INPUT`. */
-export function requestedBlock({
-  answer,
-  keepFrom,
-}: z.output<typeof providerCompactionSchema>): ProviderRecord['requested'] {
+export function requestedBlock(
+  { redaction }: Storage,
+  { answer, keepFrom }: z.output<typeof providerCompactionSchema>,
+): ProviderRecord['requested'] {
   if (answer === undefined) return undefined
   checkMessages([answer], 'compactions.recordProvider: answer')
   const [block, ...others] = partsOf(answer)
@@ -139,7 +140,10 @@ export function requestedBlock({
     throw invalid('compactions.recordProvider: answer: has no compaction block; check its stop reason first')
   if (others.length > 0)
     throw invalid('compactions.recordProvider: answer: has more than a compaction block; append it instead')
-  return { block: taken(block) as ProviderPart, keepFrom }
+  const taking = taken(block) as ProviderPart
+  const [kept] =
+    redaction === undefined ? [taking] : partsOf(redaction.message({ role: 'assistant', content: [taking] }))
+  return { block: kept as ProviderPart, keepFrom }
 }
 
 /** Records what a provider did to the conversation, and notifies the listeners. */

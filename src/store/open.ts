@@ -9,6 +9,8 @@ import { isTokenizerName, TOKENIZER_NAMES, tokenizerEstimator } from '../core/to
 import { type ContextWindows, contextWindowsSchema, windowsProblem } from '../core/tokens/windows.ts'
 import { isPostgresUrl, storeIn } from '../storage/location.ts'
 import { isPostgresSource, openPostgres, type PostgresSource } from '../storage/postgres/storage.ts'
+import { redacting } from '../storage/redacting.ts'
+import { type RedactFunction, Redaction } from '../storage/redaction.ts'
 import type { Database } from '../storage/sqlite/driver.ts'
 import { openFile, takeConnection } from '../storage/sqlite/open.ts'
 import { type SqliteStorage, sqliteStorage } from '../storage/sqlite/storage.ts'
@@ -38,6 +40,25 @@ const namedEstimatorSchema = z.custom<Estimator | string>(
       : isEstimator(value),
   `must be an estimator, or one of ${[...ESTIMATOR_NAMES, ...TOKENIZER_NAMES].join(', ')}`,
 )
+const redactorSchema = z.custom<'secrets' | RedactFunction>(
+  (value) => value === 'secrets' || typeof value === 'function',
+  "must be 'secrets' or a function",
+)
+const redactorsSchema = z.union([redactorSchema, z.array(redactorSchema).min(1).max(100)])
+const redactSchema = z.union([
+  redactorsSchema,
+  z.strictObject({
+    /** What replaces texts: `'secrets'`, which finds credentials, functions of the application, or a list of them, applied in turn. */
+    with: redactorsSchema,
+    /**
+     * What happens to a part with a text to redact that its provider signed, such as reasoning: `drop` (default) stores the part empty,
+     * `refuse` throws `REDACTION_REFUSED`.
+     */
+    sealed: z.enum(['drop', 'refuse']).default('drop'),
+    /** What happens to a part with encrypted content, which nobody but its provider can read. Default: `keep`. */
+    opaque: z.enum(['keep', 'drop', 'refuse']).default('keep'),
+  }),
+])
 const openSchema = z.strictObject({
   /** Whether the store is opened for reading only. The file must be a store. */
   readonly: z.boolean().default(false),
@@ -98,6 +119,11 @@ const openSchema = z.strictObject({
   resizeImage: z
     .custom<ResizeStoredImage>((value) => typeof value === 'function', 'must be a function')
     .optional(),
+  /**
+   * Replaces texts before they are stored, indexed or summarized: `'secrets'` finds credentials, a function finds what you like
+   * (docs/redaction.md). What is stored already stays: `privacy.scan` reports it.
+   */
+  redact: redactSchema.optional(),
   /** Settings of all sessions (docs/configuration.md). A session's own `config` and the options of a call override them. */
   config: z.custom<Settings & Spellings>(isObject, 'must be an object').optional(),
   /** Path of a settings file, JSON or TOML; `config` and the environment override it. Default: the value of `UNDERTEXT_CONFIG`. */
@@ -205,6 +231,7 @@ async function open(
 ): Promise<Store> {
   const { resizeImage, strict } = checked
   const settings = { layers, resizeImage, strict }
+  const redaction = await redactionOf(checked)
   const estimators = await estimatorsOf(checked, resolveLayers(layers).settings.estimator)
   if (isPostgresSource(location) || (typeof location === 'string' && isPostgresUrl(location))) {
     if (checked.durability === 'normal')
@@ -214,7 +241,7 @@ async function open(
     const given = { ...checked, schema, prepare, rowSecurity }
     const storage = await openPostgres(location, given, estimators)
     await keepWindows(storage, checked, layers)
-    return new Store(storage, { estimators, ...settings })
+    return new Store(redacted(storage, redaction), { estimators, ...settings })
   }
   if (checked.schema !== undefined || checked.prepare !== undefined || checked.rowSecurity !== undefined)
     throw invalid('openStore: schema, prepare and rowSecurity are only for PostgreSQL')
@@ -222,7 +249,27 @@ async function open(
     typeof location === 'string' ? await openFile(location, checked) : takeConnection(location, checked)
   const storage = sqliteStorage(connection, estimators)
   await keepWindows(storage, checked, layers)
-  return new SqliteStore(storage, { estimators, ...settings })
+  return new SqliteStore(redacted(storage, redaction), { estimators, ...settings })
+}
+
+function redacted<S extends Storage>(storage: S, redaction: Redaction | undefined): S {
+  return redaction === undefined ? storage : redacting(storage, redaction)
+}
+
+/** The rules are loaded only by a store that redacts. */
+async function redactionOf({ redact }: CheckedOptions): Promise<Redaction | undefined> {
+  if (redact === undefined) return undefined
+  const isWhole = typeof redact === 'object' && !Array.isArray(redact)
+  const { with: given, ...rules } = isWhole
+    ? redact
+    : { with: redact, sealed: 'drop' as const, opaque: 'keep' as const }
+  const list = [given].flat()
+  const functions = await Promise.all(
+    list.map(async (one) =>
+      one === 'secrets' ? (await import('../core/secrets/redact-secrets.ts')).redactSecrets : one,
+    ),
+  )
+  return new Redaction(functions, rules)
 }
 
 /**

@@ -5,6 +5,7 @@ import type { NewMessage, StoredMessage, ViewMessage } from '../core/messages/me
 import { type Moment, type MomentPoint, publicPoint } from '../core/model/moment.ts'
 import { type Rendering, type RenderOptions, renderView } from '../core/rendering/render.ts'
 import type { Awaitable } from '../storage/jobs.ts'
+import type { Redaction } from '../storage/redaction.ts'
 import type { Backup, Compaction, Storage, UndoOutcome } from '../storage/storage.ts'
 import type { AppendResult } from './append.ts'
 import { checkId, checkStats } from './arguments.ts'
@@ -92,6 +93,8 @@ export let servicesOf: <S extends Storage>(store: Store<S>) => Services<S>
 export const storageOf = (store: Store): Storage => servicesOf(store).context.storage
 /** Returns the context of a store (estimators, settings), for the parts of this package that count tokens for it. */
 export const contextOf = (store: Store): StoreContext => servicesOf(store).context
+/** Returns the redaction of a store; `undefined` without one, and for a wrapper around a store, or one of another copy of this package. */
+export let redactionOf: (store: object) => Redaction | undefined
 
 /** A store of all owners, and the stores of owners that are in use. */
 type Family<S extends Storage> = {
@@ -137,6 +140,8 @@ export class Store<S extends Storage = Storage> {
 
   static {
     servicesOf = (store) => store.#services
+    redactionOf = (store) =>
+      #services in store ? (store as Store).#services.context.storage.redaction : undefined
   }
 
   /** @internal */

@@ -43,6 +43,8 @@ export type MoveOptions = z.input<typeof moveSchema>
  */
 export async function moveStore(from: Store, to: Store, options: MoveOptions = {}): Promise<MoveReport> {
   if (!(from instanceof Store && to instanceof Store)) throw invalid('moveStore: from and to must be stores')
+  if (storageOf(to).redaction !== undefined)
+    throw invalid('moveStore: to must be opened without redact, because a move compares its exact copies')
   return moveStorage(storageOf(from), storageOf(to), check(moveSchema, options, 'moveStore'))
 }
 

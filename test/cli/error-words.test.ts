@@ -108,6 +108,8 @@ const SAMPLES: { readonly [C in ErrorCode]: readonly Failures[C][] } = {
     },
     { sessionId: 's', provider: 'openai', kind: 'part', path: 'messages[1].content', tried: [] },
   ],
+  REDACTION_FAILED: [{ error: 'TypeError' }],
+  REDACTION_REFUSED: [{ message: 0, part: 1 }],
   OUTPUT_NOT_SAVED: [{ reason: 'ENOSPC', originalSize: 5 }],
   FILES_ABORTED: [{ files: 2 }],
   MODEL_CALL_FAILED: [{ summarizer: 'own', error: 'TypeError' }],

@@ -236,6 +236,7 @@ export const CALLS: Readonly<Record<string, (fixture: Fixture) => readonly unkno
   'limits.set': () => [{ provider: 'openai', model: 'gpt-4o', tokens: 100_000, kind: 'input' }],
   'limits.list': () => [],
   'limits.forget': () => ['openai', 'gpt-4o'],
+  'privacy.scan': ({ s }) => [{ session: s }],
   previewCompaction: ({ s }) => [s, { ...CONFIG, summarize: true }],
   compactSession: ({ s }) => [s, CONFIG],
   'compactSession (of a range)': ({ s }) => [s, { range: { from: 8, to: 11 }, summary: CANARY, ...AUTHOR }],

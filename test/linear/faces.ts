@@ -548,6 +548,9 @@ const STORE_FACES: Face[] = [
       await store.notes.forget(id)
     },
   ),
+  ...overStore('scan', ['store.privacy.scan', 'cli scan'], (store) =>
+    drained(store.privacy.scan({ session: 's' })),
+  ),
   ...overStore('search', ['store.search', 'cli search'], async (store, _, text) => {
     await store.search(text)
   }),

@@ -68,6 +68,7 @@ const READING = new Set([
     'messages.diff',
     'renderHistory',
     'sessions.export',
+    'privacy.scan',
   ],
   ...['messages.toolOutput', 'messages.toolCalls', 'messages.expand', 'messages.importance'],
   ...['getContextStats', 'needsCompaction', 'requests.usage', 'limits.list', 'requests.list', 'requests.get'],

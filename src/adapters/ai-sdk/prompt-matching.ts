@@ -36,8 +36,11 @@ type Units = {
 /** Stands for an image or a file; texts never begin with it. */
 const MEDIA = '\0'
 
-/** The compared parts of messages; system messages have none. Linear in their size. */
-export function unitsOf(messages: readonly Message[]): Units {
+/**
+ * The compared parts of messages; system messages have none. `storable` returns a text as the log has it, if the store redacts. Linear in
+ * their size.
+ */
+export function unitsOf(messages: readonly Message[], storable?: (text: string) => string): Units {
   const utterances: Utterance[] = []
   const calls: ToolEvent[] = []
   const results: ToolEvent[] = []
@@ -54,7 +57,9 @@ export function unitsOf(messages: readonly Message[]): Units {
         if (id !== undefined) results.push({ id, ...place })
       } else if (one.role === 'user' || one.role === 'assistant') {
         const utterance = textOrMediaOf(one.role, it)
-        if (utterance !== undefined) utterances.push({ role: one.role, ...utterance, ...place })
+        if (utterance === undefined) continue
+        const text = storable?.(utterance.text) ?? utterance.text
+        utterances.push({ role: one.role, ...utterance, text, ...place })
       }
     }
   }
@@ -157,9 +162,10 @@ export function readPrompt(
   log: readonly Message[],
   prompt: readonly NewMessage[],
   history: PromptHistory = 'auto',
+  storable?: (text: string) => string,
 ): Reading {
   const stored = unitsOf(log)
-  const given = unitsOf(prompt)
+  const given = unitsOf(prompt, storable)
   const continuation = readContinuation(log, stored, prompt, given, history)
   if (continuation !== undefined) return continuation
   if (history !== 'new') {

@@ -3,7 +3,7 @@ import { defined } from '../../core/messages/json.ts'
 import type { NewMessage, StoredMessage } from '../../core/messages/message.ts'
 import type { Compaction } from '../../storage/storage.ts'
 import { unlessUnknown } from '../../store/arguments.ts'
-import type { Store } from '../../store/store.ts'
+import { redactionOf, type Store } from '../../store/store.ts'
 import { type PromptHistory, readPrompt } from './prompt-matching.ts'
 
 /** Why this adapter hides messages: `params.why` of the compaction, and a sentence for its readers. */
@@ -89,11 +89,13 @@ export async function readSession(
   prompt: readonly NewMessage[],
   history: PromptHistory,
 ): Promise<SessionReading> {
+  // The application has its texts as they were before the store redacted them.
+  const redaction = redactionOf(store)
   const compare = async (limit?: number) => {
     const options = { order: 'backward' as const, ...defined({ limit }) }
     const rows = (await unlessUnknown(store.getMessages(sessionId, options))) ?? []
     const { log, messages, position } = await readLog(store, sessionId, rows.reverse())
-    const { fresh, shared } = readPrompt(log, prompt, history)
+    const { fresh, shared } = readPrompt(log, prompt, history, redaction && ((text) => redaction.text(text)))
     return { fresh, beyond: log.slice(shared), position, messages }
   }
   const window = prompt.length + MARGIN

@@ -126,6 +126,7 @@ async function show(context: Context, one: RenderedRequest, { fold }: RequestsOp
 }
 
 const MISMATCH_REASONS: { readonly [R in NonNullable<RenderedRequest['reason']>]: string } = {
+  redacted: 'the store redacted texts of what was sent',
   renderer: 'another version of the package rendered it',
   purged: 'a text that was sent no longer exists',
   history: "the messages that were sent aren't those of the history",

@@ -18,11 +18,14 @@ import type {
   AppendedMessage,
   Estimators,
   KnownMessage,
+  MessageToWrite,
   Previewing,
+  Redactions,
   SessionSettings,
   TurnUse,
 } from '../storage.ts'
 import { commitPreviews, type RowPreview } from './append-preview.ts'
+import { writeAudit } from './audit.ts'
 import { CONTENT_COLUMNS, INSERT_CONTENT, insertInto, SIZE_COLUMNS, sizeColumns } from './columns.ts'
 import { moveCounters } from './commit.ts'
 import {
@@ -41,7 +44,7 @@ import { CONTENT_OF_M } from './view.ts'
 import { begun, Done, mapped, type Step, type Work } from './work.ts'
 
 type Prepared = {
-  readonly message: NewMessage
+  readonly message: MessageToWrite
   readonly encoded: EncodedContent
   readonly metadata: string | null
   readonly role: number
@@ -66,7 +69,7 @@ const NO_PREVIEWS: readonly PartPreview[] = []
 
 type AppendRequest = {
   readonly sessionId: string
-  readonly messages: readonly NewMessage[]
+  readonly messages: readonly MessageToWrite[]
   readonly previewing: Previewing | undefined
 }
 
@@ -78,7 +81,7 @@ type AppendRequest = {
 export function* append(
   sql: Sql,
   sessionId: string,
-  messages: readonly NewMessage[],
+  messages: readonly MessageToWrite[],
   expectedPosition: number | undefined,
   previewing?: Previewing,
   also?: Also,
@@ -168,6 +171,7 @@ function* appendAtOnce(
   if (new Set(keys).size < keys.length) return undefined
   if (rows.some(({ message, encoded }) => message.id !== undefined || encoded.blobs !== null))
     return undefined
+  if (rows.some(({ message }) => message.redacted !== undefined)) return undefined
   const now = Date.now()
   const row = yield* sql.appendOnce({
     ...{ id, estimator: estimator.name, expectedPosition, now, keys, ...sumOf(rows) },
@@ -255,7 +259,7 @@ function prepareBatch({ estimators }: Sql, { sessionId, messages, previewing }: 
   return { messages: shortened, estimator, previewed: { limits } }
 }
 
-function prepare(message: NewMessage, estimator: Estimator): Prepared {
+function prepare(message: MessageToWrite, estimator: Estimator): Prepared {
   const encoded = encodeContent(message.content)
   const index = indexMessage(message, estimator, encoded.inputJson)
   return {
@@ -384,7 +388,22 @@ function* appendAll(
   const previews = yield* insertMessages(sql, head, written, taken)
   if (written.length > 0)
     yield* moveCounters(sql, head.no, { messages: written.length, ...sumOf(written) }, false)
+  yield* recordRedactions(sql, head, written)
   return { messages, previews }
+}
+
+/** Records in the audit what was redacted in new messages: kinds and numbers. */
+function* recordRedactions(sql: Sql, head: Head, written: readonly Prepared[]): Work<void> {
+  const redacted: { [kind: string]: number } = {}
+  const positions: number[] = []
+  for (const [at, { message }] of written.entries()) {
+    if (message.redacted === undefined) continue
+    positions.push(head.position + at + 1)
+    for (const kind in message.redacted) redacted[kind] = (redacted[kind] ?? 0) + message.redacted[kind]!
+  }
+  if (positions.length === 0) return
+  const detail = { kinds: redacted satisfies Redactions, positions }
+  yield* writeAudit(sql, head.no, { event: 'redacted', detail })
 }
 
 /** Compares a message to an earlier message of the array with the same key. */

@@ -66,7 +66,8 @@ export function* remember(sql: Sql, scope: NoteScope, note: NewNote, authorship:
       )
     const from = { sourceSession: source?.sessionId, source: source?.messageId }
     yield* sql.run(INSERT, session, owner, ...NOTE.write({ ...note, ...from, no, actor, createdAt }))
-    const detail = defined({ noteId: note.id, replaces: former?.id, reason })
+    const { redacted } = note
+    const detail = defined({ noteId: note.id, replaces: former?.id, reason, redacted })
     yield* recordEvent(sql, place, 'remembered', { actor, detail })
     return {
       ...{ id: note.id, ...scopeOf(scope) },

@@ -91,7 +91,8 @@ type Synchronous<T> = {
 }
 
 /** A storage whose verbs return synchronously, except for backups and the indexing of long texts. */
-export type SqliteStorage = Synchronous<Omit<Storage, 'searching' | 'backup' | 'seenBy'>> &
+export type SqliteStorage = Synchronous<Omit<Storage, 'searching' | 'redaction' | 'backup' | 'seenBy'>> &
+  Pick<Storage, 'redaction'> &
   Required<Pick<Storage, 'searching' | 'backup'>> & { seenBy(seen: string | null): SqliteStorage }
 
 /** Implements `Storage` over a connection to SQLite. */

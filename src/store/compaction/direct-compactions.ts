@@ -148,8 +148,9 @@ export async function repairParts(
   }
   const keys = [...rows.values()].map(({ key }) => key)
   const contents = await storage.contents(sessionId, keys)
-  const replace = parts.flatMap(({ messageId, part, shown, text }): PlannedReplacement[] => {
+  const replace = parts.flatMap(({ messageId, part, shown, text: given }): PlannedReplacement[] => {
     const row = rows.get(messageId)!
+    const text = storage.redaction?.text(given) ?? given
     const original = contents.get(row.key)?.[part]
     if (original === undefined) return []
     return [{ row, part, text, ...savingsOf(row, part, { original, shown, text }, run.view.estimator) }]

@@ -21,6 +21,7 @@ import {
 } from '../../core/stages/stage.ts'
 import type { Estimator } from '../../core/tokens/estimators/estimator-schema.ts'
 import { measureMessage } from '../../core/tokens/measure.ts'
+import type { Redaction } from '../../storage/redaction.ts'
 
 /** The parts of a row as stored, and as shown in the view. */
 export type RowContents = { readonly original: readonly Part[]; readonly shown: readonly Part[] }
@@ -88,6 +89,20 @@ function isTask(value: unknown): value is SummaryTaskDraft {
   if (!isObject(value) || !isListOf(value.rows, isRow) || value.rows.length === 0) return false
   const { maxTokens = 0, level = 0, params = {} } = value
   return isCount(maxTokens) && isCount(level) && isJsonObject(params)
+}
+
+/** Returns a draft whose texts may be stored; the same draft if they all may. */
+export function redactedDraft<D extends PlanDraft>(redaction: Redaction | undefined, draft: D): D {
+  if (redaction === undefined) return draft
+  const { replace = [], insert } = draft
+  const texts = replace.map(({ text }) => redaction.text(text))
+  const inserted = insert && redaction.text(insert.text)
+  if (inserted === insert?.text && texts.every((text, at) => text === replace[at]!.text)) return draft
+  return {
+    ...draft,
+    replace: replace.map((one, at) => ({ ...one, text: texts[at]! })),
+    ...(insert && { insert: { ...insert, text: inserted! } }),
+  }
 }
 
 /** Returns the rows whose contents `completePlan` needs. */

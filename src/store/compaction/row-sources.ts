@@ -10,7 +10,7 @@ import type { RunConfig } from '../config/run-config.ts'
 import type { SummarySource } from './summary-chunks.ts'
 
 /** The part of a storage that planning reads, besides the snapshot. */
-export type ContentReader = Pick<Storage, 'contents' | 'metadata' | 'shownTexts'>
+export type ContentReader = Pick<Storage, 'contents' | 'metadata' | 'shownTexts' | 'redaction'>
 
 /** Number of rows whose contents are read at once. */
 export const PAGE_ROWS = 500

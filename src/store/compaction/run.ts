@@ -39,6 +39,7 @@ import { extractiveSummarizer } from '../../core/summarizers/extractive.ts'
 import type { AnswerProblem, Summarizer } from '../../core/summarizers/summarizer.ts'
 import { measureMessage, NO_SIZES, type Sizes } from '../../core/tokens/measure.ts'
 import { isMediaDue, mediaFigures, type RequestMedia, withPending } from '../../core/tokens/media-limits.ts'
+import type { Redaction } from '../../storage/redaction.ts'
 import type { Attempt, CommitStep, FailedAttempt, Snapshot, SummaryRecord } from '../../storage/storage.ts'
 import {
   type RunConfig,
@@ -53,6 +54,7 @@ import {
   isWholePlan,
   type RowContents,
   readsProblem,
+  redactedDraft,
   rowOf,
   rowsToMeasure,
   tasksProblem,
@@ -236,7 +238,9 @@ export class Run {
     const draft = await this.#call<PlanDraft | undefined>(stage, () => stage.plan(this.#view, context))
     // A stage of the application may return null instead of undefined.
     if (draft === undefined || draft === null) return
-    const whole = isWholePlan(draft, stage) ? named(draft, stage) : await this.#complete(draft, stage)
+    const whole = isWholePlan(draft, stage)
+      ? named(await this.#redacted(draft, stage), stage)
+      : await this.#complete(draft, stage)
     if (whole === undefined) return
     const plan =
       this.#in.bindsReasoning === true && changesOldRows(stage) ? this.#latestPart(whole, budget) : whole
@@ -377,8 +381,26 @@ export class Run {
     return new UndertextError('STAGE_FAILED', { sessionId: this.#sessionId, stage: name, error })
   }
 
-  async #complete(draft: PlanDraft, stage: Stage): Promise<Plan | undefined> {
-    this.#refuse(stage, draftProblem(draft))
+  /** Measures the texts of a plan again that a redaction changes: those that a built-in stage took from contents stored without it. */
+  async #redacted(plan: Plan, stage: Stage): Promise<Plan> {
+    const redacted = redactedDraft(this.#redaction, plan)
+    if (redacted === plan) return plan
+    const measured = await this.#complete(redacted, stage)
+    const replace = plan.replace.flatMap((one, at) =>
+      redacted.replace![at]!.text === one.text
+        ? [one]
+        : (measured?.replace.filter(({ row, part }) => row.key === one.row.key && part === one.part) ?? []),
+    )
+    return { ...plan, replace, ...defined({ insert: measured?.insert }) }
+  }
+
+  get #redaction(): Redaction | undefined {
+    return this.#in.storage.redaction
+  }
+
+  async #complete(given: PlanDraft, stage: Stage): Promise<Plan | undefined> {
+    this.#refuse(stage, draftProblem(given))
+    const draft = redactedDraft(this.#redaction, given)
     const rows = rowsToMeasure(this.#view, draft)
     const sources = rows.length === 0 ? [] : await this.#sources.all(rows)
     const contents = new Map(
@@ -604,7 +626,9 @@ export class Run {
     return 'accepted'
   }
 
-  #summaryRow(text: string, metadata: JsonObject, sizes?: Sizes): PlannedInsert {
+  #summaryRow(written: string, given: JsonObject, sizes?: Sizes): PlannedInsert {
+    const text = this.#redaction?.text(written) ?? written
+    const metadata = this.#redaction?.json(given) ?? given
     const measured = sizes ?? measureMessage({ content: text }, this.#view.estimator)
     return { kind: 'summary', role: 'system', text, metadata, sizes: measured }
   }

@@ -13,6 +13,7 @@ import {
   recordId,
   type SessionRecord,
 } from '../../storage/records/records.ts'
+import { redactedHead, redactedRecord } from '../../storage/redacting.ts'
 import type { RestoredRow, Restoring, Session, SessionFields, Storage } from '../../storage/storage.ts'
 import { exportedRows } from './export-session.ts'
 import { BATCH_SIZE, Batch, discardAbandoned, othersFirst, staged } from './import/staging.ts'
@@ -52,11 +53,14 @@ export async function restoreSession(
 ): Promise<SessionRestore> {
   const checked = new CheckedRecords(records)
   try {
-    const head = owned(await checked.head(), owner)
+    const given = owned(await checked.head(), owner)
+    // Ids are unique for an owner; in the store of an owner, the session becomes theirs.
+    const storage = host.storageOf(given.session.owner)
+    const { redaction } = storage
+    // An existing session is compared with what would be stored.
+    const head = redaction === undefined ? given : redactedHead(redaction, given)
     const sessionId = id ?? head.session.id
     admitted(host, head, sessionId)
-    // Ids are unique for an owner; in the store of an owner, the session becomes theirs.
-    const storage = host.storageOf(head.session.owner)
     const there = await storage.session(sessionId)
     const restore = new Restore(storage, checked, sessionId, signal)
     await (there === undefined ? restore.write(head) : restore.compare(head, there))
@@ -109,9 +113,14 @@ class Restore {
     const own = exportedRows(this.#storage, there)
     for await (const { record } of this.#records.rows()) {
       const { value } = await own.next()
-      if (canonicalJson(value) !== canonicalJson(renaming.row(record))) throw exists
+      if (canonicalJson(value) !== canonicalJson(this.#storable(renaming.row(record)))) throw exists
     }
     if ((await own.next()).done !== true) throw exists
+  }
+
+  #storable(record: NumberedRecord['record']): NumberedRecord['record'] {
+    const { redaction } = this.#storage
+    return redaction === undefined ? record : redactedRecord(redaction, record)
   }
 
   /** Writes the history as a session that is invisible until it is complete and verified. */

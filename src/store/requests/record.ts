@@ -206,7 +206,13 @@ export async function recordResponse(
   const usage = await reading
   const isNew = appended.messages.some(({ existing }) => !existing)
   const requestOf = (billed?: BilledTokens): NewRequest | undefined =>
-    request && newRequest(request, billed, { messages, appended: appended.messages, prompt: prompt.length })
+    request &&
+    newRequest(
+      request,
+      billed,
+      { messages, appended: appended.messages, prompt: prompt.length },
+      context.storage.redaction,
+    )
   const reported =
     usage !== undefined && isNew
       ? await recordUsage(context, sessionId, reportOf(checked, usage, viewEpoch), { requestOf })

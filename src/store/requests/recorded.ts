@@ -10,6 +10,7 @@ import {
   renderRecorded,
 } from '../../core/rendering/render.ts'
 import { withBytes, withoutBytes } from '../../storage/records/row-fields.ts'
+import type { Redaction } from '../../storage/redaction.ts'
 import type {
   AppendedMessage,
   BilledTokens,
@@ -78,10 +79,10 @@ export type RenderedRequest = RecordedRequest & {
   /** Whether the messages are the same bytes that were sent. */
   readonly matches: boolean
   /**
-   * Why they differ: another version of the renderer (`renderer`), a stored text that has been purged (`purged`), or other rows or
-   * settings, such as messages that the application changed before it sent them (`history`).
+   * Why they differ: the store redacted what was sent (`redacted`), another version of the renderer (`renderer`), a stored text that has
+   * been purged (`purged`), or other rows or settings, such as messages that the application changed before it sent them (`history`).
    */
-  readonly reason?: 'renderer' | 'purged' | 'history'
+  readonly reason?: 'redacted' | 'renderer' | 'purged' | 'history'
 }
 
 type Optional<T> = { readonly [K in keyof T]?: T[K] | undefined }
@@ -108,12 +109,14 @@ const NOTHING: AppendedAfter = { messages: [], appended: [], prompt: 0 }
 
 /**
  * Returns the record of a request; `undefined` if its moment or its rendering isn't known, or if JSON can't express its tools. Never
- * throws, because the answer has been paid for.
+ * throws, because the answer has been paid for. If the store redacts a text of the request, the hash is that of the redacted request: the
+ * hash of a password, whose surroundings are stored, could be guessed.
  */
 export function newRequest(
   request: RecordableRequest,
   billed: BilledTokens | undefined,
   after = NOTHING,
+  redaction?: Redaction,
 ): NewRequest | undefined {
   const { audit, rendering, messages, system, provider, model = '', position } = request
   if (audit === undefined || rendering === undefined || messages === undefined) return undefined
@@ -124,10 +127,15 @@ export function newRequest(
     const tools = request.tools === undefined ? undefined : JSON.stringify(request.tools)
     const promptRange = storedPrompt(request.prompt, after)
     const isStored = promptRange !== undefined || request.prompt.length === 0
+    const redacted = redaction && redactedRequest(redaction, request, messages)
     return {
       ...{ position, audit, provider, model, renderer: RENDERER_VERSION },
-      rendering: renderingText(rendering, boundOf(request, after), request.changed),
-      hash: hashOf(system, tools, messages),
+      rendering: renderingText(rendering, {
+        bound: boundOf(request, after, redacted === undefined),
+        changed: request.changed,
+        redacted: redacted && true,
+      }),
+      hash: redacted === undefined ? hashOf(system, tools, messages) : hashOf(...redacted),
       system: system === undefined ? undefined : hashedPieces(JSON.stringify(system)),
       tools: tools === undefined ? undefined : hashedPieces(tools),
       prompt: isStored ? undefined : promptPieces(request.prompt, request.files),
@@ -140,6 +148,18 @@ export function newRequest(
   } catch {
     return undefined
   }
+}
+
+/** Returns the redacted system prompt, tools and messages of a request; `undefined` if what isn't from the log has nothing to redact. */
+function redactedRequest(
+  redaction: Redaction,
+  { system, tools, prompt }: RecordableRequest,
+  messages: readonly RenderedMessage[],
+): Parameters<typeof hashOf> | undefined {
+  const isClean = redaction.json(system) === system && redaction.json(tools) === tools
+  if (isClean && prompt.every((message) => redaction.message(message) === message)) return undefined
+  const redactedTools = tools && JSON.stringify(redaction.json(tools))
+  return [redaction.json(system), redactedTools, messages.map((message) => redaction.message(message))]
 }
 
 /** Returns the hash of what was sent. Each message is a line of JSON, so that no text can be mistaken for another. */
@@ -180,11 +200,13 @@ const NO_PREFIX = ''
 function boundOf(
   { bound, system, tools, prompt, position }: RecordableRequest,
   { messages, prompt: count }: AppendedAfter,
+  isUnredacted: boolean,
 ): BoundPrefix | undefined {
   if (bound === undefined) return undefined
   const isStoredAsSent =
     count === 0 ||
-    (count === prompt.length &&
+    (isUnredacted &&
+      count === prompt.length &&
       prompt.every((sent, at) => isSentAlike(sent as Message, messages[at] as Message)))
   const asked: BoundPrefix['prompt'] =
     count === 0 && prompt.length > 0 ? [position + 1, prompt.length, markOf(prompt as Message[])] : undefined
@@ -196,15 +218,21 @@ function boundOf(
   }
 }
 
-/** Returns the rendering settings except the provider, which has its own column; the prefix of bound reasoning, and its changes. */
+/** What is recorded with the rendering settings: the prefix of bound reasoning, its changes, and whether something was redacted. */
+type RenderingNotes = {
+  readonly bound: BoundPrefix | undefined
+  readonly changed: ChangedFrame | undefined
+  readonly redacted: true | undefined
+}
+
+/** Returns the rendering settings, with notes, except the provider, which has its own column. */
 function renderingText(
   { provider: _, preset, ...rest }: RenderOptions,
-  bound: BoundPrefix | undefined,
-  changed: ChangedFrame | undefined,
+  notes: RenderingNotes,
 ): string | undefined {
   const settings = {
     ...(preset !== 'default' && defined({ preset })),
-    ...defined({ ...rest, bound, changed }),
+    ...defined({ ...rest, ...notes }),
   }
   return Object.keys(settings).length === 0 ? undefined : JSON.stringify(settings)
 }
@@ -292,10 +320,13 @@ function renderingOf({ rendering, provider }: StoredRequest): RenderOptions {
     bound: _bound,
     changed: _changed,
     edited: _edited,
+    redacted: _redacted,
     ...settings
   } = rendering === undefined
     ? {}
-    : (parsed(rendering) as Partial<RenderOptions> & { readonly [other: string]: unknown })
+    : (parsed(rendering) as Partial<RenderOptions> & {
+        readonly [N in keyof RenderingNotes | 'edited']?: unknown
+      })
   return { ...settings, provider }
 }
 
@@ -339,9 +370,13 @@ function problemOf(
 ): RenderedRequest['reason'] {
   const names = Object.keys(texts) as (keyof typeof texts)[]
   if (names.some((name) => request[name] !== undefined && texts[name] === undefined)) return 'purged'
-  if (hash().equals(request.hash)) return undefined
+  if (hash().equals(request.hash)) return isRedacted(request) ? 'redacted' : undefined
   if (isPurged) return 'purged'
   return request.renderer === RENDERER_VERSION ? 'history' : 'renderer'
+}
+
+function isRedacted({ rendering }: StoredRequest): boolean {
+  return rendering !== undefined && (parsed(rendering) as Partial<RenderingNotes>).redacted === true
 }
 
 function sentMessage({ id, role, content, metadata, createdAt }: FoundRequest['stored'][number]): NewMessage {

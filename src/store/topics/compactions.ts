@@ -83,7 +83,7 @@ export class Compactions {
     const checked = check(providerCompactionSchema, input, 'compactions.recordProvider')
     const { messageId, provider, excludeTools, actor, reason } = checked
     const appliedEdits = taken(checked.appliedEdits) as readonly AppliedEdit[]
-    const block = requestedBlock(checked)
+    const block = requestedBlock(this.#services.context.storage, checked)
     const requested = block && {
       ...block,
       ...defined({ replaced: await prefixesBefore(this.#services.context, id, provider, block.keepFrom) }),

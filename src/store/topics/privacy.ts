@@ -2,6 +2,7 @@ import { check, newOwnerOption } from '../../core/messages/check.ts'
 import { type ErasedOwner, type EraseOwnerOptions, eraseOwner, eraseOwnerSchema } from '../erase-owner.ts'
 import { type PurgedText, type PurgeTextOptions, purgeText, type TextScope } from '../purge-text.ts'
 import { applyRetention, type RetentionOptions, type RetentionReport } from '../retention.ts'
+import { type ScannedText, type ScanOptions, scan } from '../scan.ts'
 import type { Services } from '../services.ts'
 
 /** What is removed or hidden for people: an owner's data, secrets, old contents. */
@@ -60,5 +61,14 @@ export class Privacy {
    */
   async applyRetention(options: RetentionOptions = {}): Promise<RetentionReport> {
     return applyRetention(this.#services.context, options)
+  }
+
+  /**
+   * Yields the places of stored texts that the redaction of the store would replace, without it those with credentials: kinds, numbers and
+   * ids, never the texts. Covers messages, summaries and replacements, hidden and undone ones too, notes, recorded requests, and the fields,
+   * compactions and audit of sessions. Changes nothing: `privacy.purgeText` removes what it finds. Throws `SESSION_NOT_FOUND`.
+   */
+  scan(options: ScanOptions = {}): AsyncGenerator<ScannedText, void, undefined> {
+    return scan(this.#services.context, options)
   }
 }

@@ -101,7 +101,8 @@ export class Requests {
     const checked = check(usageSchema, withRequestNames(figures), 'requests.recordUsage')
     const result = await recordUsage(this.#services.context, id, checked, {
       isReported: !isUnreported,
-      requestOf: (billed) => request && newRequest(request, billed),
+      requestOf: (billed) =>
+        request && newRequest(request, billed, undefined, this.#services.context.storage.redaction),
     })
     reportChange(this.#services.context, id, request, result.requestId)
     return result

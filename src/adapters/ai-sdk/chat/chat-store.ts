@@ -6,12 +6,14 @@ import { check, nameSchema, ownerOption, taken } from '../../../core/messages/ch
 import { defined, isObject } from '../../../core/messages/json.ts'
 import { type Message, partsOf, type StoredMessage } from '../../../core/messages/message.ts'
 import { withStopReason } from '../../../core/messages/stop-reason.ts'
+import type { Redaction } from '../../../storage/redaction.ts'
 import type { Compaction } from '../../../storage/storage.ts'
 import { unlessUnknown } from '../../../store/arguments.ts'
 import type { ContextStats } from '../../../store/compaction/stats.ts'
 import type { SessionInput } from '../../../store/config/store-options.ts'
 import type { PrepareRequestOptions } from '../../../store/requests/options.ts'
 import type { PreparedRequest } from '../../../store/requests/prepared.ts'
+import { redactionOf } from '../../../store/store.ts'
 import type { Turn } from '../../../store/turns.ts'
 import { forkBeside } from '../../forks.ts'
 import { ownedStore } from '../../owned-store.ts'
@@ -141,6 +143,7 @@ export function chatStore<UI_MESSAGE extends UIMessageLike = SdkUIMessage>(
   if (!isObject(store) || !('prepareRequest' in store))
     throw invalid('chatStore: store: must be a store, as `await openStore(…)` returns it')
   const { onConflict, generateMessageId, actor, ...defaults } = check(chatOptionsSchema, options, 'chatStore')
+  const redaction = redactionOf(store)
   return {
     async create(session = {}) {
       return (await store.sessions.create(session)).id
@@ -160,8 +163,8 @@ export function chatStore<UI_MESSAGE extends UIMessageLike = SdkUIMessage>(
       const mode = check(chatOptionsSchema.shape.onConflict, input.onConflict, 'save: onConflict')
       const how = { onConflict: mode ?? onConflict ?? 'merge', messageId: input.messageId }
       const { owner } = check(z.object({ owner: ownerOption }), input, 'save')
-      const given = givenMessages(taken(input.messages))
-      const chat = { store: ownedStore(store, owner), chatId, actor }
+      const given = givenMessages(taken(input.messages), redaction)
+      const chat = { store: ownedStore(store, owner), chatId, actor, redaction }
       const { appended: _, ...saved } = await changeChat(chat, ({ stored }) =>
         targetOfSave(chatId, stored, given, how),
       )
@@ -172,7 +175,7 @@ export function chatStore<UI_MESSAGE extends UIMessageLike = SdkUIMessage>(
       const chatId = check(nameSchema, request.id, 'resume: request.id')
       const options = check(turnSchema, given, 'resume')
       const { owner } = options
-      const chat = { store: ownedStore(store, owner), chatId, actor }
+      const chat = { store: ownedStore(store, owner), chatId, actor, redaction }
       const posted = taken(request as ChatRequest)
       const turn = await beginTurn(chat, posted, options, defaults, generateMessageId ?? uuidv7)
       return turn as unknown as ChatTurn<UI_MESSAGE, MODEL>
@@ -180,7 +183,7 @@ export function chatStore<UI_MESSAGE extends UIMessageLike = SdkUIMessage>(
     async withdraw(chatId, given = {}) {
       const id = check(nameSchema, chatId, 'withdraw: chatId')
       const { messageId, owner } = check(withdrawSchema, given, 'withdraw')
-      return withdraw({ store: ownedStore(store, owner), chatId: id, actor }, messageId)
+      return withdraw({ store: ownedStore(store, owner), chatId: id, actor, redaction }, messageId)
     },
     async fork(chatId, given = {}) {
       const id = check(nameSchema, chatId, 'fork: chatId')
@@ -251,9 +254,11 @@ async function withdrawFrom(
 }
 
 /** Checks the messages of a chat. Throws `INVALID_INPUT`, also for two messages with the same id. */
-function givenMessages(messages: unknown): GivenMessage[] {
+function givenMessages(messages: unknown, redaction: Redaction | undefined): GivenMessage[] {
   if (!Array.isArray(messages)) throw invalid('save: messages: must be an array')
-  const given = messages.map((message, index) => readGiven(message as UIMessageLike, `messages[${index}]`))
+  const given = messages.map((message, index) =>
+    readGiven(message as UIMessageLike, `messages[${index}]`, redaction),
+  )
   const seen = new Set<string>()
   for (const [index, { message }] of given.entries()) {
     if (seen.has(message.id)) throw invalid(`save: messages[${index}].id: is used by another message`)
@@ -320,7 +325,7 @@ async function beginTurn(
   const validation = { ...defaults, ...defined({ tools, metadataSchema, dataSchemas, validate }) }
   const message = lastMessageOf(request)
   if (message !== undefined) await validateMessages([message], validation, 'resume')
-  const read = readRequest(request)
+  const read = readRequest(request, chat.redaction)
   if (read.message?.message.role === 'user' && !hasContent(read.message.message, isBlank))
     throw invalid("resume: request.message.parts: must have a text that isn't blank, or another part")
   const begin = (): Promise<Turn> =>
@@ -586,7 +591,7 @@ function endOf(
       await turn.end()
       return
     }
-    const read = readGiven(responseMessage, 'responseMessage')
+    const read = readGiven(responseMessage, 'responseMessage', chat.redaction)
     const answer = { ...read, rows: withStopReason(read.rows, lastCall.stopReason) }
     let isLate = false
     const { lastRowId, rowsAppended, appended } = await changeChat(chat, ({ stored }) => {

@@ -3,6 +3,7 @@ import { addedParts, ownParts } from '../../../core/messages/added.ts'
 import { canonicalJson, defined } from '../../../core/messages/json.ts'
 import { type NewMessage, type Part, partsOf, type StoredMessage } from '../../../core/messages/message.ts'
 import { withoutGivenMark } from '../../../core/messages/user-answers.ts'
+import type { Redaction } from '../../../storage/redaction.ts'
 import { unlessUnknown } from '../../../store/arguments.ts'
 import type { RewindOptions } from '../../../store/rewind.ts'
 import type { Store } from '../../../store/store.ts'
@@ -51,6 +52,8 @@ export type Chat = {
   readonly actor: string | undefined
   /** The turn that changes it; `undefined` outside of turns. */
   readonly turn?: Turn | undefined
+  /** The redaction of the store: messages are compared, and sent, as they are stored. */
+  readonly redaction: Redaction | undefined
 }
 
 /** Reads a chat as people see it: the log without rewound messages, compacted or not. Throws `SESSION_NOT_FOUND`. */
@@ -254,10 +257,19 @@ export type StoredUIMessage = {
   readonly isOtherOrigin: boolean
 }
 
-/** Converts a message to rows, and back to the message as it will be loaded. Throws `INVALID_INPUT`. */
-export function readGiven(message: UIMessageLike, place: string): GivenMessage {
+function storable(row: NewMessage, redaction: Redaction): NewMessage {
+  const { redacted: _, ...stored } = redaction.message(row)
+  return stored
+}
+
+/**
+ * Converts a message to rows, and back to the message as it will be loaded: redacted, if the store redacts, because it is compared with what
+ * is stored. Throws `INVALID_INPUT`, and the errors of the redaction.
+ */
+export function readGiven(message: UIMessageLike, place: string, redaction?: Redaction): GivenMessage {
   const conversion = new Conversion('ai-sdk UIMessage')
-  const rows = rowsOfUIMessage(message, place, conversion)
+  const given = rowsOfUIMessage(message, place, conversion)
+  const rows = redaction === undefined ? given : given.map((row) => storable(row, redaction))
   const [read] = uiMessagesOf(groupsOf(rows), {}, conversion)
   return { message: read!, rows }
 }

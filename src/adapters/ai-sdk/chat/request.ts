@@ -2,6 +2,7 @@ import { invalid, UndertextError } from '../../../core/errors.ts'
 import { isObject } from '../../../core/messages/json.ts'
 import { type NewMessage, partsOf } from '../../../core/messages/message.ts'
 import { givenByUser } from '../../../core/messages/user-answers.ts'
+import type { Redaction } from '../../../storage/redaction.ts'
 import { fields, nullish, oneOf, optional, text } from '../../shapes.ts'
 import { listAt } from '../../wire.ts'
 import type { SdkPart, SdkUIMessage, UIMessageLike } from '../types.ts'
@@ -126,13 +127,14 @@ export function lastMessageOf(request: unknown): unknown {
 }
 
 /** Reads a request. Throws `INVALID_INPUT`. */
-export function readRequest(request: ChatRequest): ReadRequest {
+export function readRequest(request: ChatRequest, redaction?: Redaction): ReadRequest {
   const given = lastMessageOf(request)
-  const message = given === undefined ? undefined : readGiven(given as UIMessageLike, 'request.message')
+  const message =
+    given === undefined ? undefined : readGiven(given as UIMessageLike, 'request.message', redaction)
   return {
     message,
     ...(message?.message.role === 'user' && request.message === undefined
-      ? endOf(request.messages ?? [])
+      ? endOf(request.messages ?? [], redaction)
       : { earlier: [], before: undefined }),
     isRegeneration: request.trigger === 'regenerate-message',
     messageId: request.messageId ?? undefined,
@@ -140,11 +142,14 @@ export function readRequest(request: ChatRequest): ReadRequest {
 }
 
 /** The messages before the last one of a list. */
-function endOf(messages: readonly UIMessageLike[]): Pick<ReadRequest, 'earlier' | 'before'> {
+function endOf(
+  messages: readonly UIMessageLike[],
+  redaction: Redaction | undefined,
+): Pick<ReadRequest, 'earlier' | 'before'> {
   const index = messages.findLastIndex((one) => !isObject(one) || one.role !== 'user')
   const earlier = messages
     .slice(index + 1, -1)
-    .map((one, at) => readGiven(one, `request.messages[${index + 1 + at}]`))
+    .map((one, at) => readGiven(one, `request.messages[${index + 1 + at}]`, redaction))
   const before = messages[index]
   return { earlier, before: isObject(before) ? (before as UIMessageLike) : undefined }
 }

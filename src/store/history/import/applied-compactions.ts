@@ -1,6 +1,7 @@
 import { v5 as uuidv5, v7 as uuidv7 } from 'uuid'
 import { isUndertextError } from '../../../core/errors.ts'
 import { check } from '../../../core/messages/check.ts'
+import { defined } from '../../../core/messages/json.ts'
 import type { PositionRange } from '../../../core/messages/message.ts'
 import { checkLaws } from '../../../core/model/laws.ts'
 import {
@@ -147,7 +148,9 @@ export class AppliedCompactions {
     const snapshot = (await this.#storage.snapshot(sessionId, key))!
     const rows = rowsWithin(snapshot.view.rows, positionsOf(compaction.covers))
     const params = { source: this.#run.source, importedId: compaction.id }
-    return { snapshot, planned: planImported(snapshot.view, rows, compaction, params, snapshot.nextOrdinal) }
+    const text = compaction.text && (this.#storage.redaction?.text(compaction.text) ?? compaction.text)
+    const given = { ...compaction, ...defined({ text }) }
+    return { snapshot, planned: planImported(snapshot.view, rows, given, params, snapshot.nextOrdinal) }
   }
 
   async #ownId(sessionId: string, id: string): Promise<string> {
