@@ -109,21 +109,27 @@ export async function emptyImage(): Promise<Buffer> {
   return database.serialize()
 }
 
-/** Everything that a value says, bytes and errors included. */
+/** All texts in a value, those of errors and bytes included. A value may be deeper than the stack. */
 function textOf(value: unknown): string {
-  if (value instanceof Error)
-    return [value.message, value.stack, textOf({ ...value }), textOf(value.cause)].join('\n')
+  const texts: string[] = []
   const seen = new Set<unknown>()
-  return String(
-    JSON.stringify(value, (_, inner: unknown) => {
-      if (typeof inner === 'bigint') return String(inner)
-      if (typeof inner !== 'object' || inner === null) return inner
-      if (seen.has(inner)) return undefined
-      seen.add(inner)
-      if (inner instanceof Uint8Array) return Buffer.from(inner).toString('latin1')
-      return inner instanceof Map || inner instanceof Set ? [...inner] : inner
-    }),
-  )
+  for (let open = [value]; open.length > 0; ) {
+    const one = open.pop()
+    if (typeof one === 'string') texts.push(one)
+    if (typeof one !== 'object' || one === null || seen.has(one)) continue
+    seen.add(one)
+    if (one instanceof Uint8Array) texts.push(Buffer.from(one).toString('latin1'))
+    else if (one instanceof Map || one instanceof Set) open = [...open, ...(one as Iterable<unknown>)]
+    // The message and the cause of an error are its own keys, too. An argument that comes back may refuse to be read.
+    else
+      try {
+        for (const key of Reflect.ownKeys(one)) {
+          texts.push(String(key))
+          open.push((one as Record<PropertyKey, unknown>)[key])
+        }
+      } catch {}
+  }
+  return texts.join('\n')
 }
 
 /** Fails if a value says anything of the secret. */
