@@ -184,6 +184,27 @@ it('a restore of a damaged history is refused, or a session that verifies, with 
   await ground.close()
 })
 
+it('a history that names a text of others by its hash is refused', async () => {
+  const ground = await newGround()
+  const own = ground.store.forOwner('ann')
+  const records = (await recordsOf(own, 'ann-s')) as readonly { readonly type: string }[]
+  const hashes = FOREIGN.filter((name) => /^[0-9a-f]{64}$/.test(name))
+  expect(hashes.length).toBeGreaterThan(5)
+  const at = records.findIndex(({ type }) => type === 'request')
+  const piece = records.findIndex(({ type }) => type === 'piece')
+  for (const sha256 of hashes) {
+    const naming = ['system', 'tools', 'prompt', 'files'].map((field) =>
+      records.with(at, { ...records[at]!, [field]: [sha256] } as never),
+    )
+    const renamed = records.with(piece, { ...records[piece]!, sha256 } as never)
+    for (const given of [...naming, renamed])
+      await expect(own.sessions.import(given as never, { id: 'taken' })).rejects.toMatchObject({
+        code: 'HISTORY_REFUSED',
+      })
+  }
+  await ground.close()
+})
+
 /** The records with the counts that they have. */
 function forged(records: readonly unknown[], isForged: boolean): unknown[] {
   const types = records.map((record) => (record as { readonly type?: unknown } | null)?.type)
