@@ -1,9 +1,9 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { LISTENING } from '../support/methods.ts'
-import { spoiled, spoilings } from './mutations.ts'
+import { isOwnError, spoiled, spoilings } from './mutations.ts'
 import { everythingIn, expectNoSecret, type Ground, newGround, othersIn, PEOPLE } from './people.ts'
-import { inputsOf, runInputs, watchRejections } from './runs.ts'
+import { codeOf, inputsOf, runInputs, watchRejections } from './runs.ts'
 import { CALLS, callMethod, type Fixture, methodOf } from './verbs.ts'
 
 /*
@@ -74,7 +74,9 @@ describe('in the store of an owner, spoiled calls tell nothing of others and cha
         await ground.close()
         ground = await newGround()
       }
-      return outcome instanceof Error ? 'refused' : 'answered'
+      if (!(outcome instanceof Error)) return 'answered'
+      if (!isOwnError(outcome)) codeOf(outcome)
+      return 'refused'
     })
   })
 })
