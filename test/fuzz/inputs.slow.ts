@@ -188,8 +188,10 @@ it('a history that names a text of others by its hash is refused', async () => {
   const ground = await newGround()
   const own = ground.store.forOwner('ann')
   const records = (await recordsOf(own, 'ann-s')) as readonly { readonly type: string }[]
-  const hashes = FOREIGN.filter((name) => /^[0-9a-f]{64}$/.test(name))
-  expect(hashes.length).toBeGreaterThan(5)
+  // The same text has the same hash, and a history may name those that it contains.
+  const contained = JSON.stringify(records)
+  const hashes = FOREIGN.filter((name) => /^[0-9a-f]{64}$/.test(name) && !contained.includes(name))
+  expect(hashes.length).toBeGreaterThan(1)
   const at = records.findIndex(({ type }) => type === 'request')
   const piece = records.findIndex(({ type }) => type === 'piece')
   for (const sha256 of hashes) {
