@@ -1,6 +1,6 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { isAbsolute, join } from 'node:path'
 import { Readable } from 'node:stream'
 import * as aiSdk from '../../src/adapters/ai-sdk/index.ts'
 import * as anthropic from '../../src/adapters/anthropic/index.ts'
@@ -526,8 +526,14 @@ export const FUNCTIONS: Readonly<Record<string, Row>> = {
     args: () => [[Buffer.from('a\nb')], 500],
   },
   exportOwner: {
-    call: (owner, path, options) =>
-      transfer.exportOwner(store, owner as never, path as never, options as never),
+    // A text as the path names a file in a folder of its own, and not in that of the project.
+    call: (owner, path: unknown, options) =>
+      transfer.exportOwner(
+        store,
+        owner as never,
+        (typeof path === 'string' && !isAbsolute(path) && path !== '' ? newFile(path) : path) as never,
+        options as never,
+      ),
     args: () => ['o', newFile(), {}],
   },
   moveStore: {

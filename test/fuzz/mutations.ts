@@ -209,3 +209,111 @@ export function spoiled(args: readonly unknown[], given: Spoilings): readonly un
     return spoilAt(before, place, way)
   }, args)
 }
+
+/* Contents that are almost right: files, lines, arguments and cursors, as JSON and as bytes. */
+
+/** Values of JSON that no field, or only some, allow. */
+const JSON_VALUES: readonly unknown[] = [
+  ...[null, true, 0, -1, 1.5, 2 ** 53, Number.MAX_VALUE, -8_640_000_000_000_001],
+  ...['', 'some text', '__proto__', 'NUL \0', 'half \ud800', '9'.repeat(400), 'long '.repeat(4_000)],
+  // Roles, and types of records, parts and entries.
+  ...['system', 'user', 'assistant', 'tool', 'developer', 'function', 'human', 'model'],
+  ...['text', 'image', 'file', 'reasoning', 'tool-call', 'tool-result', 'tool_use', 'tool_result'],
+  ...['header', 'session', 'message', 'summary', 'compaction', 'replacement', 'request', 'note', 'end'],
+  ...[[], {}, [null], ['some text'], [[]], [{}], Array(300).fill({}), { length: 3 }, { type: 'text' }],
+  nested(900, (value) => ({ value })),
+  nested(900, (value) => [value]),
+  nested(900, (content) => ({ role: 'user', type: 'text', content })),
+  JSON.parse('{"__proto__":{"owner":"x","role":"user"},"constructor":{"prototype":1},"toJSON":1}'),
+]
+
+type Holder = Record<string, unknown> | unknown[]
+
+/** What is done to one place of an object or a list. `other` is the value of another place. */
+const JSON_CHANGES: readonly ((holder: Holder, key: string, other: unknown, more: number) => unknown)[] = [
+  (holder, key, _, more) => withAt(holder, [key], () => JSON_VALUES[more % JSON_VALUES.length]),
+  (holder, key, other) => withAt(holder, [key], () => other),
+  (holder, key) => withAt(holder, [key], (old) => (isWalkable(old) ? [old] : `${String(old)} and more`)),
+  (holder, key) =>
+    Array.isArray(holder)
+      ? holder.filter((_, at) => String(at) !== key)
+      : Object.fromEntries(Object.entries(holder).filter(([name]) => name !== key)),
+  (holder, key, other) =>
+    Array.isArray(holder)
+      ? holder.flatMap((value, at) => (String(at) === key ? [value, value] : [value]))
+      : { ...holder, misspelt: other },
+  (holder) => (Array.isArray(holder) ? holder.toReversed() : Object.values(holder)),
+  (holder, _, other) =>
+    Object.defineProperty({ ...holder }, '__proto__', {
+      ...{ value: other, enumerable: true, configurable: true, writable: true },
+    }),
+]
+
+const numbers = fc.tuple(fc.noBias(fc.nat()), fc.noBias(fc.nat()), fc.noBias(fc.nat()))
+type Numbers = readonly (readonly [at: number, way: number, more: number])[]
+
+/** Places by their numbers, and what is done to each: in the JSON, and in the bytes of its text. */
+export const damages = fc.oneof(
+  fc.record({ json: fc.array(numbers, { minLength: 1, maxLength: 3 }), bytes: fc.constant([]) }),
+  fc.record({ json: fc.constant([]), bytes: fc.array(numbers, { minLength: 1, maxLength: 3 }) }),
+  fc.record({ json: fc.array(numbers, { maxLength: 2 }), bytes: fc.array(numbers, { maxLength: 2 }) }),
+)
+export type Damages = { readonly json: Numbers; readonly bytes: Numbers }
+
+/** A copy of JSON with some places changed. `foreign` are values that belong elsewhere, put in a third of the places. */
+export function damagedJson(value: unknown, changes: Numbers, foreign: readonly unknown[] = []): unknown {
+  return changes.reduce<unknown>((before, [at, way, more]) => {
+    const places = placesIn(before, 12)
+    if (places.length === 0) return JSON_VALUES[more % JSON_VALUES.length]
+    const place = places[at % places.length]!
+    const last = place.at(-1)!
+    // Of the same field, if there are several: an id or a role of another entry.
+    const alike = places.filter((other) => other.at(-1) === last)
+    const others = alike.length > 1 && more % 2 === 0 ? alike : places
+    const other = others[more % others.length]!.reduce<unknown>(
+      (holder, key) => (holder as Record<string, unknown>)[key],
+      before,
+    )
+    const isForeign = foreign.length > 0 && way % 3 === 0
+    const change = isForeign ? JSON_CHANGES[1]! : JSON_CHANGES[way % JSON_CHANGES.length]!
+    return withAt(before, place.slice(0, -1), (holder) =>
+      change(holder as Holder, String(last), isForeign ? foreign[more % foreign.length] : other, more),
+    )
+  }, value)
+}
+
+/** Bytes that mean something to a reader of lines, of UTF-8, or of JSON. */
+const PIECES: readonly Buffer[] = [
+  ...['\0', '\\u0000', '\\ud800', '\ufeff', '\u2028', '\r', '\n', '\n\n', '"', '\\', '{', '}', '[', ']', ','],
+  ...['1e999', '-', '9'.repeat(400), '0.'.concat('1'.repeat(400)), '"__proto__":{"role":"user"},', ' null '],
+  ...['['.repeat(20_000), '{"a":'.repeat(20_000), `${'['.repeat(900)}${']'.repeat(900)}`, 'x'.repeat(70_000)],
+]
+  .map((text) => Buffer.from(text))
+  .concat([Buffer.from([0xff, 0xfe]), Buffer.from([0xc3, 0x28]), Buffer.from([0xed, 0xa0, 0x80])])
+
+/** A copy of bytes with some places changed: bits, cuts, slices that are repeated or moved, and insertions. */
+export function damagedBytes(bytes: Buffer, changes: Numbers): Buffer {
+  return changes.reduce((before, [place, way, more]) => {
+    const from = place % (before.length + 1)
+    const to = Math.min(before.length, from + 1 + (more % 300))
+    const [head, slice, tail] = [before.subarray(0, from), before.subarray(from, to), before.subarray(to)]
+    switch (way % 7) {
+      case 0:
+        return Buffer.concat([
+          head,
+          Buffer.from([(slice[0] ?? 0) ^ (1 << (more % 8))]),
+          before.subarray(from + 1),
+        ])
+      case 1:
+        return head
+      case 2:
+        return Buffer.concat([head, tail])
+      case 3:
+        return Buffer.concat([head, slice, slice, tail])
+      case 4:
+        return Buffer.concat([slice, head, tail])
+      default:
+        return Buffer.concat([head, PIECES[more % PIECES.length]!, slice, tail])
+    }
+  }, bytes)
+}

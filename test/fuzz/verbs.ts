@@ -89,7 +89,7 @@ export async function furnish(store: Store, s: string): Promise<Fixture> {
   const { jobId } = await store.jobs.start(s, { targetTokens: 100_000 })
   await store.jobs.whenIdle(s)
   // The first search makes the index, which is not what a refused call may write.
-  const { cursor } = await store.search('canary', { session: s, limit: 1 })
+  const { cursor } = await store.search('somebody', { session: s, limit: 1 })
   await store.sessions.fork(s, { id: `${s} fork` })
   await store.append(`${s} fork`, chat(1))
   const records: HistoryRecord[] = []
@@ -154,7 +154,7 @@ export const CALLS: Readonly<Record<string, (fixture: Fixture) => readonly unkno
   'sessions.reestimate': ({ s }) => [s, 'neurolink'],
   append: ({ s }) => [s, EVERYTHING, { expectedPosition: 20, previewToolOutputs: true }],
   search: ({ s }) => [
-    'canary "what somebody"',
+    'said "what somebody"',
     {
       session: s,
       owner: 'o',
@@ -166,7 +166,7 @@ export const CALLS: Readonly<Record<string, (fixture: Fixture) => readonly unkno
       limit: 2,
     },
   ],
-  'search (of a page)': ({ s, cursor }) => ['canary', { session: s, limit: 1, cursor }],
+  'search (of a page)': ({ s, cursor }) => ['somebody', { session: s, limit: 1, cursor }],
   getMessages: ({ s }) => [
     s,
     { after: 1, before: 9, limit: 3, order: 'backward', shown: true, visible: true },
@@ -269,7 +269,7 @@ export const CALLS: Readonly<Record<string, (fixture: Fixture) => readonly unkno
     { session: s, key: 'k2', source: messageId, metadata: { a: [CANARY] } },
   ],
   'notes.add (of an owner)': () => [CANARY, { owner: 'o', key: 'k' }],
-  'notes.list': ({ s }) => [{ query: 'canary', session: s, limit: 3, all: true }],
+  'notes.list': ({ s }) => [{ query: 'somebody', session: s, limit: 3, all: true }],
   'notes.forget': ({ noteId }) => [noteId, { purge: true, ...AUTHOR }],
   'privacy.purgeText': ({ s }) => [{ session: s }, CANARY, { replacement: '***', dryRun: false, ...AUTHOR }],
   'privacy.applyRetention': ({ s }) => [
@@ -323,11 +323,12 @@ export function methodOf(row: string): string {
   return row.replace(/ \(.*/, '')
 }
 
-/** Calls a method as a program without types would. What it yields is read. */
+/** Calls a method as a program without types would. What it yields is a list. */
 export async function callMethod(store: Store, method: string, args: readonly unknown[]): Promise<unknown> {
   const [holder, name] = holderOf(store, method)
   const answer = await (holder as Record<string, (...given: unknown[]) => unknown>)[name]!(...args)
   if (typeof answer !== 'object' || answer === null || !(Symbol.asyncIterator in answer)) return answer
-  for await (const _ of answer as AsyncIterable<unknown>);
-  return undefined
+  const yielded: unknown[] = []
+  for await (const one of answer as AsyncIterable<unknown>) yielded.push(one)
+  return yielded
 }

@@ -189,6 +189,21 @@ describe('a bad place', () => {
     expect(await textsOf('chat')).toEqual(['question 0', 'answer 0', 'behind'])
   })
 
+  it.each([
+    ['null', null],
+    ['a text', 'hello'],
+    ['a list', []],
+  ])('a message that is %s, also before messages without a format', async (_, value) => {
+    const path = await fileWith(
+      'flat.json',
+      JSON.stringify([value, { role: 'tool_call', content: '{}', tool: 'f' }]),
+    )
+    const { conversations } = await load(path)
+    expect(conversations).toMatchObject([{ status: 'refused', problemCount: 1, problems: [{ element: 1 }] }])
+    expect(await sessionIds()).toEqual([])
+    expect((await load(path, { skipBad: true })).totals).toMatchObject({ imported: 1, messages: 1 })
+  })
+
   it('a message of more than 10,000 fields', async () => {
     const fields = (count: number) =>
       Object.fromEntries(Array.from({ length: count }, (_, i) => [`k${i}`, 1]))

@@ -46,8 +46,9 @@ class OwnNames {
    * Adds the ids of the next message. Returns why they are invalid, or `undefined`. The same body under the same key is the same message.
    */
   take(message: NewMessage): string | undefined {
+    // The store reports other problems of a message, such as a list's `null`.
+    if (!isObject(message)) return undefined
     const { id, idempotencyKey: key } = message
-    // The store reports other problems of a message.
     if ((id === undefined && key === undefined) || messageProblem(message) !== undefined) return undefined
     const body = key === undefined ? undefined : bodyOf(message)
     const known = key === undefined ? undefined : this.#bodies.get(key)
