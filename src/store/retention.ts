@@ -103,10 +103,11 @@ function emptyReport(): Report {
   }
 }
 
+const ownerOfPlace = nameSchema.nullable()
 /** Where the next call continues: after a session of the list, and within the one after it. */
 const cursorSchema = z.strictObject({
   archived: z.boolean(),
-  after: z.strictObject({ id: nameSchema, newestAt: z.int(), owner: nameSchema.nullable() }).optional(),
+  after: z.strictObject({ id: nameSchema, newestAt: z.int(), owner: ownerOfPlace }).optional(),
   /** With `sessions`, the number of those that are done. */
   done: z.int().nonnegative().optional(),
   /** The session within which to continue. */

@@ -106,6 +106,11 @@ const CASES: Readonly<Record<string, (store: SmallStore) => Promise<readonly str
   // The session that is spoilt is a problem.
   restore: async ({ folder }) => [join(folder, 'backup.db'), '--check'],
   verify: async () => ['spoilt'],
+  scan: async ({ change }) => {
+    const content = 'Use ghp_0aB1cD2eF3gH4iJ5kL6mN7oP8qR9sT0uV1wX.'
+    await change((store) => store.append('talk', [{ role: 'user', content }]))
+    return ['talk']
+  },
   notes: async ({ change }) => {
     await change(async (store) => {
       const [message] = await store.getMessages('talk')

@@ -48,9 +48,22 @@ const CASES: { readonly [name: string]: () => readonly string[] } = {
   },
   export: () => ['talk', '--format', 'markdown'],
   move: () => ['--to', join(folder, 'moved.db')],
+  backup: () => [join(folder, 'backup.db')],
+  restore: () => [join(folder, 'backup.db'), '--check'],
   verify: () => ['talk'],
+  scan: () => ['talk'],
   notes: () => ['--session', 'talk'],
   purge: () => ['second', '--yes'],
+  'purge-text': () => {
+    const file = join(folder, 'text.txt')
+    writeFileSync(file, 'nobody said this')
+    return ['--all', '--yes', '--file', file]
+  },
+  retention: () => {
+    const file = join(folder, 'rules.json')
+    writeFileSync(file, JSON.stringify({ hidden: { olderThanDays: 3_000 } }))
+    return ['--yes', '--rules', file]
+  },
   doctor: () => [],
   completion: () => ['bash'],
 }

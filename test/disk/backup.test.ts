@@ -275,7 +275,7 @@ describe('a refused or failed backup leaves nothing:', () => {
 
   it('a store whose engine has tools of its own, which names the page', async () => {
     const to = newFile('backup.db')
-    const failure = await failureOf(() => backup({} as StoreContext, to, {}))
+    const failure = await failureOf(() => backup({ storage: {} } as StoreContext, to, {}))
     expectFailure(failure, 'NOT_SUPPORTED')
     expect((failure as Error).message).toContain('docs/backup.md')
     expect(existsSync(to)).toBe(false)

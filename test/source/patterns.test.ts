@@ -20,6 +20,8 @@ const ENDLESS_RUN = new RegExp(String.raw`^${ONE}[+*]\$$`)
 const LEADING_RUN = new RegExp(String.raw`^(?:\(\?:|\()*${ONE}[+*](?!\??\)?$|\(\?:[^()]*\)[*?]$).`)
 /** Begins with a run of at most 160 units. */
 const SHORT: ReadonlySet<string> = new Set([
+  // Tried with a secret of 20 characters.
+  '/.+EXAMPLE$/',
   String.raw`/\p{Lu}+(?!\p{Ll})|\p{Lu}?[\p{Ll}\p{Lt}\p{Lm}\p{Lo}]+|\p{N}+/gu`,
 ])
 

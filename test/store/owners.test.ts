@@ -87,6 +87,22 @@ const SITES: { readonly [site: string]: Calls } = {
   'store/history/restore-session.ts restoreSchema': {
     restoreSession: async (store, mine) => restored(await store.sessions.import(await records(store), mine)),
   },
+  'store/scan.ts scanSchema': {
+    'privacy.scan': async (store, mine) => {
+      const found: unknown[] = []
+      for await (const one of store.privacy.scan(mine)) found.push(one)
+      return found
+    },
+  },
+  'store/retention.ts applySchema': {
+    'privacy.applyRetention': (store, mine) =>
+      store.privacy.applyRetention({ ...mine, rules: { hidden: { olderThanDays: 0 } } }),
+    'privacy.applyRetention: sessions': (store, mine, id) =>
+      store.privacy.applyRetention({ ...mine, sessions: [id], rules: { hidden: { olderThanDays: 0 } } }),
+  },
+  'store/purge-text.ts scopeSchema': {
+    'privacy.purgeText': (store, mine) => store.privacy.purgeText(mine, 'safe'),
+  },
   'transfer/import-report.ts importFileSchema': {
     importFile: async (store, mine, id) => {
       const file = newFile('.json')
