@@ -119,6 +119,7 @@ export {
   type ProblemCode,
   validateHistory,
 } from './core/rendering/validate.ts'
+export type { ContentClass } from './core/retention/tombstone.ts'
 export type { RedactedText } from './core/secrets/placeholder.ts'
 export type { HierarchicalOptions } from './core/stages/hierarchical-summaries.ts'
 export type { ImportanceReason } from './core/stages/importance/groups.ts'
@@ -324,6 +325,7 @@ export type {
   UsageInput,
 } from './store/config/store-options.ts'
 export { DEFAULTS } from './store/defaults.ts'
+export type { ErasedOwner, EraseOwnerOptions } from './store/erase-owner.ts'
 export type {
   BeforeCompaction,
   CircuitEvent,
