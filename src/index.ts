@@ -200,6 +200,7 @@ export {
   type ValidateRequestOptions,
   validateRequest,
 } from './core/validity/validate-request.ts'
+export type { OwnedCounts } from './storage/owned.ts'
 export type {
   Pglite,
   Pool as PostgresPool,
