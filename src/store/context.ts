@@ -42,7 +42,7 @@ export class StoreContext<S extends Storage = Storage> {
   readonly images: ResizedImages | undefined
   /** The model of each session's last stats, if it isn't that of the settings. */
   readonly #models = new Map<string, ChosenModel>()
-  readonly #assumed = new Set<string>()
+  readonly #assumed: Set<string>
 
   constructor(storage: S, from: StoreSettings | StoreContext, owner?: string) {
     this.storage = storage
@@ -50,12 +50,15 @@ export class StoreContext<S extends Storage = Storage> {
     this.owner = owner
     if (from instanceof StoreContext) {
       this.images = from.images
+      // One warning for all owners.
+      this.#assumed = from.#assumed
       this.configuration = from.configuration
       this.events = new Events(from.events, owner)
     } else {
       this.images = from.resizeImage && new ResizedImages(from.resizeImage)
       this.configuration = new Configuration(from.layers ?? [])
       this.events = new Events()
+      this.#assumed = new Set()
     }
   }
 

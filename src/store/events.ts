@@ -284,10 +284,11 @@ export class Events {
   readonly #owner: string | undefined
   readonly #listeners = new Map<StoreEventName, Registration[]>()
   readonly #hooks: CompactionHook[] = []
-  readonly #warned = new Set<string>()
+  readonly #warned: Set<string>
 
   constructor(whole?: Events, owner?: string) {
     this.#whole = whole
+    this.#warned = whole === undefined ? new Set() : whole.#warned
     this.#owner = owner
   }
 

@@ -356,6 +356,17 @@ describe('the store of an owner', () => {
     expect(seen).toEqual([['chat', 'ann'], undefined, ['chat', 'bob']])
   })
 
+  it('warns of an assumed window once for all owners', async () => {
+    const seen: unknown[] = []
+    store.on('windowAssumed', ({ owner, model }) => seen.push([owner, model]))
+    for (const owner of ['ann', 'bob']) {
+      const own = store.forOwner(owner)
+      await own.append('chat', [say('user', 'Hello')])
+      await own.prepareRequest('chat', { provider: 'nobody', model: 'nothing' })
+    }
+    expect(seen).toEqual([['ann', 'nothing']])
+  })
+
   it('stays open when another closes, and closes with the store of all owners', async () => {
     const [ann, bob] = [store.forOwner('ann'), store.forOwner('bob')]
     await ann.close()
