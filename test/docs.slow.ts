@@ -64,6 +64,47 @@ it.each([
   expect((await runAsUser(example(page, 0))).trimEnd().split('\n')).toEqual(printed)
 })
 
+it('runs the store and the handlers of docs/owners.md for two users, who use the same chat id', async () => {
+  expect((await runAsUser(example('owners.md', 0))).trim().split('\n')).toEqual(['Hello from Ann', '1'])
+  const store = example('owners.md', 1)
+    .replace(
+      "import { auth } from './auth' // your authentication: returns the session of a verified user, or null",
+      '',
+    )
+    .replace('process.env.DATABASE_URL!, { strict: true, rowSecurity: true }', "':memory:', { strict: true }")
+  const route = example('owners.md', 2)
+    .replace("import { openai } from '@ai-sdk/openai'", '')
+    .replace("import { userStore } from '../../store'", '')
+    .replace("openai('gpt-5')", 'modelOf()')
+  expect(`${store}${route}`).not.toMatch(/from '\.|@ai-sdk/)
+  const out = await runAsUser(`import { simulateReadableStream } from 'ai'
+    import * as mocks from 'ai/test'
+    const Model = (mocks as any).MockLanguageModelV4 ?? (mocks as any).MockLanguageModelV3
+    const modelOf = () => new Model({ doStream: async () => ({ stream: simulateReadableStream({ chunks: [
+      { type: 'text-start', id: '1' }, { type: 'text-delta', id: '1', delta: 'Hello.' }, { type: 'text-end', id: '1' },
+      { type: 'finish', finishReason: { unified: 'stop', raw: 'stop' }, usage: { inputTokens: { total: 1 }, outputTokens: { total: 1 } } },
+    ] }) }) })
+    let user: string | undefined
+    const auth = async () => (user === undefined ? null : { user: { id: user } })
+    ${store.replaceAll(/^export /gm, '')}
+    ${route.replaceAll(/^export /gm, '')}
+    const post = (text: string) => POST(new Request('http://localhost/api/chat', { method: 'POST', body: JSON.stringify({
+      id: 'chat', trigger: 'submit-message', messages: [{ id: text, role: 'user', parts: [{ type: 'text', text }] }] }) }))
+    const get = (query: string) => GET(new Request('http://localhost/api/chat' + query))
+    console.log((await post('nobody')).status, (await get('')).status)
+    for (user of ['ann', 'bob']) console.log((await (await post('I am ' + user)).text()).includes('Hello.'))
+    for (user of ['ann', 'bob']) {
+      const texts = (await (await get('?id=chat')).json()).flatMap(({ parts }: any) => parts.map(({ text }: any) => text)).filter(Boolean)
+      console.log(texts.join('|'), (await (await get('')).json()).length, (await get('?id=other')).status)
+    }`)
+  expect(out.trim().split('\n')).toEqual([
+    '401 401',
+    ...['true', 'true'],
+    'I am ann|Hello. 1 404',
+    'I am bob|Hello. 1 404',
+  ])
+})
+
 it('runs the example of settings', async () => {
   const code = example('configuration.md', 0).replace("'chats.db'", "':memory:'")
   const out = await runAsUser(`import { openStore } from 'undertext'
