@@ -50,7 +50,7 @@ const candidates = async (...words: string[]): Promise<string[]> => {
 
 describe('candidates', () => {
   it('are commands, options and choices', async () => {
-    expect(await candidates('s')).toEqual(['sessions', 'show', 'search', 'stats'])
+    expect(await candidates('s')).toEqual(['sessions', 'show', 'search', 'stats', 'scan'])
     expect(await candidates('')).toEqual([...COMMANDS.map(({ name }) => name), 'help'])
     expect(await candidates('show', '@', '--f')).toEqual(['--full', '--from'])
     expect(await candidates('show', '@', '--role', 'a')).toEqual(['assistant'])
