@@ -17,7 +17,8 @@ export function late<T extends object>(target: T, delays: Delays): T {
       if (typeof value === 'object' && value !== null) return late(value, delays)
       if (typeof value !== 'function') return value
       // The one method that answers with a storage, and at once: what it answers with is late too.
-      if (name === 'seenBy') return (...given: unknown[]) => late(Reflect.apply(value, object, given) as object, delays)
+      if (name === 'seenBy')
+        return (...given: unknown[]) => late(Reflect.apply(value, object, given) as object, delays)
       return async (...given: unknown[]) => {
         const args = taken(given)
         await wait(delays.before())
