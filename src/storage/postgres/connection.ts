@@ -230,6 +230,12 @@ export class PostgresSql implements Sql {
     )
   }
 
+  // Another client may have created the only session with this id since it wasn't found.
+  *isAmbiguous(id: string): Work<boolean> {
+    const [first, second] = yield* this.all(LOOK_UP_ANY, id)
+    return second !== undefined && first![2] !== ''
+  }
+
   *rename(newId: string, owner: string | null): Work<void> {
     const scope = this.#current()
     const entered = scope.session!

@@ -58,7 +58,7 @@ export function* sessionOf(sql: Sql, id: string, owner: string | null | undefine
 
 /** Throws `SESSION_AMBIGUOUS` if a session wasn't found because several owners have one with this id. */
 export function* rejectAmbiguous(sql: Sql, sessionId: string): Work<void> {
-  if (sql.seen === undefined && (yield* sql.isTaken(sessionId, undefined)))
+  if (sql.seen === undefined && (yield* sql.isAmbiguous(sessionId)))
     throw new UndertextError('SESSION_AMBIGUOUS', { sessionId })
 }
 

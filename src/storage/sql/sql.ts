@@ -112,6 +112,8 @@ export interface Sql {
   admit(id: string, owner: string | null, isFork?: boolean): Step<number | null>
   /** Returns whether an owner has a session with this id; with `null`, whether there is one without an owner; else, whether anyone has. */
   isTaken(id: string, owner: Seen): Step<boolean>
+  /** Returns whether several owners have a session with this id, and none is without an owner. */
+  isAmbiguous(id: string): Step<boolean>
   /** Returns the difference between the database's clock and this machine's, in milliseconds. Call `enter` first. */
   clockOffset(): Step<number>
   /** Gives the current session another id and owner. */

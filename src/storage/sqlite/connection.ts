@@ -183,6 +183,12 @@ export class Connection implements Omit<Sql, 'erase' | 'clearFiles' | 'releaseSp
     return new Done(found.value !== undefined)
   }
 
+  isAmbiguous(id: string): Done<boolean> {
+    const statement = 'select owner from undertext_sessions where id = ? order by owner nulls first limit 2'
+    const [first, second] = this.all(statement, id).value
+    return new Done(second !== undefined && first![0] !== null)
+  }
+
   rename(): Done<void> {
     return NOTHING
   }

@@ -45,7 +45,7 @@ const STATEMENTS = ['get', 'all', 'run', 'change', 'insert'] as const
 const OTHERS = [
   ...(['enter', 'enterAlone', 'enterOwner', 'admit', 'isTaken', 'clockOffset', 'rename', 'leave'] as const),
   ...(['keyOf', 'nextNo', 'read', 'write', 'outside', 'erase', 'clearFiles', 'unguarded', 'lend'] as const),
-  ...(['releaseSpace'] as const),
+  ...(['releaseSpace', 'isAmbiguous'] as const),
   ...(['guardProblems', 'takenColumn'] as const),
 ]
 
