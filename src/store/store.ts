@@ -555,12 +555,10 @@ export class Store<S extends Storage = Storage> {
     const { timeoutMs } = check(closeSchema, options, 'close')
     const isWhole = this.#services.context.owner === undefined
     const owned = isWhole ? [...this.#family.owned.values()].flatMap((one) => one.deref() ?? []) : []
-    const others = owned.length > 0 ? Promise.all(owned.map((one) => one.close(options))) : undefined
-    const ending = this.#services.background.close(timeoutMs)
-    if (ending !== undefined) await ending
+    const works = [this.#services.background.close(timeoutMs), ...owned.map((one) => one.close(options))]
+    if (works.some((work) => work !== undefined)) await Promise.all(works)
     const indexing = this.#services.searcher.index.close()
     if (indexing !== undefined) await indexing
-    if (others !== undefined) await others
     if (this.#services.turns.size > 0) await endTurns(this.#services)
     if (isWhole) await this.#family.storage.close()
   }

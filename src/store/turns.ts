@@ -220,18 +220,18 @@ export class Turn {
     this.#usedAt = performance.now()
     liveRuns.add(this.id)
     this.#services.turns.add(this)
-    this.#heartbeat ??= setInterval(() => void this.#renew(), RENEW_MS).unref()
+    this.#heartbeat ??= setInterval(() => {
+      // After another error, the next renewal tries again.
+      void this.#renew().catch((error: unknown) => {
+        if (isUndertextError(error, 'STORE_CLOSED')) this.#stop()
+      })
+    }, RENEW_MS).unref()
   }
 
   async #renew(): Promise<void> {
     if (performance.now() - this.#usedAt > this.idleMs) return this.#stop()
-    try {
-      const isHeld = await this.#services.context.storage.turns.renew(this.sessionId, leaseOf(this.id))
-      if (!isHeld) this.#stop()
-    } catch (error) {
-      // After any other error, the next renewal tries again.
-      if (isUndertextError(error, 'STORE_CLOSED')) this.#stop()
-    }
+    const isHeld = await this.#services.context.storage.turns.renew(this.sessionId, leaseOf(this.id))
+    if (!isHeld) this.#stop()
   }
 
   #stop(): void {

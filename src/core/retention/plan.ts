@@ -159,7 +159,12 @@ export function requestCutoff(
   now: number,
 ): number | undefined {
   const days = rules.filter(({ visible }) => visible || !isShown).map(({ olderThanDays }) => olderThanDays)
-  return days.length === 0 ? undefined : cutoff(Math.min(...days), now)
+  return days.length === 0
+    ? undefined
+    : cutoff(
+        days.reduce((least, one) => Math.min(least, one)),
+        now,
+      )
 }
 
 /** Returns the time before which something is older than a number of days. */

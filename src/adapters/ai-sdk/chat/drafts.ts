@@ -35,7 +35,7 @@ export class Drafting {
     this.#newest = newest
     if (this.#timer !== undefined || this.#isOver) return
     const delayMs = Math.max(0, this.#flushed + FLUSH_MS - performance.now())
-    this.#timer = setTimeout(() => void this.flush(this.#newest!()), delayMs).unref()
+    this.#timer = setTimeout(() => void this.flush(this.#newest!()).catch(() => undefined), delayMs).unref()
   }
 
   /** Flushes the answer so far. A draft that can't be stored doesn't disturb the answer; a lost turn shows at its end. */
