@@ -98,11 +98,25 @@ function isRemoved(row: RetainedRow, part: number, name: ContentClass, bytes: nu
   )
 }
 
+/** Returns whether the view shows a part, and not another text in its place. */
+function isShown({ hiddenAt, replaced }: RetainedRow, part: number): boolean {
+  return hiddenAt === undefined && !replaced.has(part)
+}
+
+/**
+ * Returns whether a removal changes what the view sends of a row, apart from reasoning, which isn't part of the prefix of later reasoning
+ * (core/model/reasoning.ts).
+ */
+export function changesSent(removed: readonly RemovedPart[], row: RetainedRow): boolean {
+  return removed.some(({ part, rule }) => rule !== 'reasoning' && isShown(row, part))
+}
+
 /** Returns whether a part isn't visible, pinned or required, or a rule says that this doesn't matter. */
 function mayRemove(rule: ContentRule, row: RetainedRow, part: number): boolean {
-  const isSeen = row.hiddenAt === undefined && !row.replaced.has(part)
   return (
-    (rule.visible || !isSeen) && (rule.pinned || !row.isPinned) && (rule.required || !row.required.has(part))
+    (rule.visible || !isShown(row, part)) &&
+    (rule.pinned || !row.isPinned) &&
+    (rule.required || !row.required.has(part))
   )
 }
 
@@ -158,16 +172,17 @@ export function requestCutoff(
   isShown: boolean,
   now: number,
 ): number | undefined {
-  const days = rules.filter(({ visible }) => visible || !isShown).map(({ olderThanDays }) => olderThanDays)
-  return days.length === 0
-    ? undefined
-    : cutoff(
-        days.reduce((least, one) => Math.min(least, one)),
-        now,
-      )
+  return cutoff(
+    rules.filter(({ visible }) => visible || !isShown),
+    now,
+  )
 }
 
-/** Returns the time before which something is older than a number of days. */
-export function cutoff(olderThanDays: number, now: number): number {
-  return now - olderThanDays * DAY_MS
+/** Returns the time up to which one of some rules removes something; `undefined` without a rule. */
+export function cutoff(
+  rules: readonly { readonly olderThanDays: number }[],
+  now: number,
+): number | undefined {
+  if (rules.length === 0) return undefined
+  return now - rules.reduce((least, { olderThanDays }) => Math.min(least, olderThanDays), Infinity) * DAY_MS
 }

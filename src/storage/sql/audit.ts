@@ -47,6 +47,20 @@ export const TEXT_PURGED = 'text purged'
 /** The event of a removal by retention. Its entry names the view epoch too, because the sizes in an older plan may be wrong. */
 export const RETIRED_BY_RULE = 'retired'
 
+/** Records a removal from the entered session. */
+export function* writeRemoval(
+  sql: Sql,
+  session: number,
+  {
+    event,
+    actor,
+    detail,
+  }: { readonly event: string; readonly actor: string | undefined; readonly detail: JsonObject },
+): Work<void> {
+  const row = yield* sql.get('select view_epoch from undertext_sessions where {family} no = ?', session)
+  yield* writeAudit(sql, session, { event, actor, detail: { ...detail, viewEpoch: row![0] as number } })
+}
+
 /** Returns whether something was removed from a session after a view epoch. A plan of that epoch may contain the text. */
 export function* isPurgedSince(sql: Sql, session: number, viewEpoch: number): Work<boolean> {
   const row = yield* sql.get(

@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto'
 import { isUndertextError, UndertextError } from '../../core/errors.ts'
-import { isObject, type JsonObject, listIn, parsedJson, stringifyJson } from '../../core/messages/json.ts'
+import { isObject, listIn, parsedJson } from '../../core/messages/json.ts'
 import { type TextRemover, withoutText } from '../../core/messages/text-removal.ts'
 import { isSeen } from '../owners.ts'
 import type { KeptKind, KeptNames, RemovedText, TextCounts, TextRemoval } from '../removals.ts'
 import { REQUEST_TEXTS } from '../requests.ts'
-import { TEXT_PURGED, writeAudit } from './audit.ts'
+import { TEXT_PURGED, writeAudit, writeRemoval } from './audit.ts'
 import { insertInto, NOTE } from './columns.ts'
 import {
   addReferences,
@@ -16,7 +16,7 @@ import {
   parseStoredObject,
   readBlobs,
 } from './content-codec.ts'
-import { hashesIn, REQUEST_COLUMNS, readText } from './requests.ts'
+import { forgetRequestHashes, hashesIn, REQUEST_COLUMNS, readText, replaceRequest } from './requests.ts'
 import { lockSharing, type NewContent, type NewText, rewriteRows, type SharingRow } from './rewrite.ts'
 import { decodeKind, decodeRole } from './row-codec.ts'
 import { requireSession, type StoredSession } from './sessions.ts'
@@ -100,12 +100,12 @@ const removeText = erasing(
     const { actor, reason } = removal
     const counts = Object.entries(plan.counts).filter(([, count]) => count > 0)
     const detail = { ...Object.fromEntries(counts), reason: reason ?? null }
-    yield* recordRemoval(sql, session, actor, detail)
+    yield* writeRemoval(sql, session.no, { event: TEXT_PURGED, actor, detail })
     const others = [...bySession].filter(([other]) => other !== session)
     for (const [other, own] of others) {
       yield* sql.enter(other.id, other.owner ?? null)
       const shared = { sharedWith: id, rows: own.length, reason: reason ?? null }
-      yield* recordRemoval(sql, other, actor, shared)
+      yield* writeRemoval(sql, other.no, { event: TEXT_PURGED, actor, detail: shared })
     }
     return resultOf(
       plan,
@@ -113,20 +113,6 @@ const removeText = erasing(
     )
   },
 )
-
-function* recordRemoval(
-  sql: Sql,
-  { no }: StoredSession,
-  actor: string | undefined,
-  detail: JsonObject,
-): Work<void> {
-  const row = yield* sql.get('select view_epoch from undertext_sessions where {family} no = ?', no)
-  yield* writeAudit(sql, no, {
-    event: TEXT_PURGED,
-    actor,
-    detail: { ...detail, viewEpoch: row![0] as number },
-  })
-}
 
 /** Removes a text from the notes of an owner. */
 export function* purgeNotes(sql: Sql, owner: string, removal: TextRemoval): Work<RemovedText> {
@@ -427,9 +413,6 @@ function* planTable(
   })
 }
 
-const BYTES_OF_HASH = 32
-const INSERT_REQUEST = insertInto('undertext_requests', REQUEST_COLUMNS)
-
 /** Searches the recorded requests: their texts, which are blobs, and how they were rendered. */
 function* planRequests(
   sql: Sql,
@@ -480,31 +463,9 @@ function* planRequests(
   }
 }
 
-/**
- * Replaces a request by one without hashes of what was sent: with everything else known, a short text could be guessed from them. Its
- * rendering says that it was edited.
- */
-function* replaceRequest(sql: Sql, row: Row): Work<void> {
-  const [session, no] = row
-  const rendering = row[REQUEST_COLUMNS.indexOf('rendering')] as string | null
-  const { bound: _, ...settings } = parsedJson(rendering ?? '{}') as JsonObject
-  const edited = stringifyJson({ ...settings, edited: true })
-  yield* sql.run('delete from undertext_requests where {family} session = ? and no = ?', session, no)
-  yield* sql.run(
-    INSERT_REQUEST,
-    ...row
-      .with(REQUEST_COLUMNS.indexOf('rendering'), edited)
-      .with(REQUEST_COLUMNS.indexOf('hash'), Buffer.alloc(BYTES_OF_HASH)),
-  )
-}
-
 /** Removes the hashes of requests that sent rows from a place on, and of rewinds, which are made of the messages that they appended. */
 function* forgetHashes(sql: Sql, session: number, from: number): Work<void> {
-  const rows = yield* sql.all(
-    `select ${REQUEST_COLUMNS.join(', ')} from undertext_requests where {family} session = ? and position >= ?`,
-    ...[session, from],
-  )
-  for (const row of rows) yield* replaceRequest(sql, row)
+  yield* forgetRequestHashes(sql, session, from)
   yield* sql.run("update undertext_operations set digest = 'removed' where {family} session = ?", session)
 }
 

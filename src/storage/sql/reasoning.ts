@@ -1,7 +1,7 @@
 import { TRANSITIONS, type Transition } from '../../core/model/moment.ts'
 import type { Turning } from '../../core/model/reasoning.ts'
 import type { AnsweredRequest, ReasoningRecord } from '../requests.ts'
-import { TEXT_PURGED } from './audit.ts'
+import { RETIRED_BY_RULE, TEXT_PURGED } from './audit.ts'
 import { compactionsNumbered, type StoredCompaction } from './compactions.ts'
 import { parseStoredObject, storedNumber, storedText } from './content-codec.ts'
 import { requireHead, type StoredSession } from './sessions.ts'
@@ -159,11 +159,11 @@ function* firstReplaced(
   return new Map(rows.map(([no, anchor]) => [no as number, anchor as number]))
 }
 
-/** Returns the last position of the log when a text was last removed from it since an entry of the audit; 0 if none was. */
+/** Returns the last position of the log when something that was sent was last removed since an entry of the audit; 0 if nothing was. */
 function* purgedTo(sql: Sql, session: number, audit: number): Work<number> {
   const row = yield* sql.get(
-    'select max(position) from undertext_audit where {family} session = ? and no > ? and event = ?',
-    ...[session, audit, TEXT_PURGED],
+    'select max(position) from undertext_audit where {family} session = ? and no > ? and (event = ? or case when event = ? then {number detail sent} end > 0)',
+    ...[session, audit, TEXT_PURGED, RETIRED_BY_RULE],
   )
   return (row?.[0] as number | null | undefined) ?? 0
 }

@@ -1,6 +1,6 @@
 import { UndertextError } from '../../core/errors.ts'
 import { headOf } from '../../core/messages/characters.ts'
-import { defined, stringifyJson } from '../../core/messages/json.ts'
+import { defined, type JsonObject, parsedJson, stringifyJson } from '../../core/messages/json.ts'
 import type { PositionRange } from '../../core/messages/message.ts'
 import type { Point } from '../../core/model/moment.ts'
 import { canonicalProvider } from '../../core/tokens/providers.ts'
@@ -360,6 +360,33 @@ export function hashesIn(value: unknown, row: string): string[] | undefined {
   return Array.from({ length: count }, (_, at) =>
     bytes.subarray(at * BYTES_OF_HASH, (at + 1) * BYTES_OF_HASH).toString('hex'),
   )
+}
+
+/**
+ * Replaces a request with one without hashes of what was sent: with everything else known, a short text could be guessed from them. Its
+ * rendering says that it was edited. Must run within `unguarded`.
+ */
+export function* replaceRequest(sql: Sql, row: Row): Work<void> {
+  const [session, no] = row
+  const rendering = row[REQUEST_COLUMNS.indexOf('rendering')] as string | null
+  const { bound: _, ...settings } = parsedJson(rendering ?? '{}') as JsonObject
+  const edited = stringifyJson({ ...settings, edited: true })
+  yield* sql.run('delete from undertext_requests where {family} session = ? and no = ?', session, no)
+  yield* sql.run(
+    INSERT,
+    ...row
+      .with(REQUEST_COLUMNS.indexOf('rendering'), edited)
+      .with(REQUEST_COLUMNS.indexOf('hash'), Buffer.alloc(BYTES_OF_HASH)),
+  )
+}
+
+/** Removes the hashes of the requests of a session that sent rows from a place on, because what they sent has changed. */
+export function* forgetRequestHashes(sql: Sql, session: number, from: number): Work<void> {
+  const rows = yield* sql.all(
+    `select ${REQUEST_COLUMNS.join(', ')} from undertext_requests where {family} session = ? and position >= ?`,
+    ...[session, from],
+  )
+  for (const row of rows) yield* replaceRequest(sql, row)
 }
 
 /** Returns how often the requests of a session, or those of a JSON list of numbers, refer to each blob, by hash. */

@@ -3,6 +3,7 @@ import { UndertextError } from '../../core/errors.ts'
 import { listIn, stringifyJson } from '../../core/messages/json.ts'
 import { outputText, type Part, type ToolResultContent } from '../../core/messages/message.ts'
 import {
+  changesSent,
   cutoff,
   isUntouched,
   planRemoval,
@@ -28,11 +29,11 @@ import {
   type SessionRetirement,
   type SessionVerdict,
 } from '../retention.ts'
-import { RETIRED_BY_RULE, writeAudit } from './audit.ts'
+import { RETIRED_BY_RULE, writeAudit, writeRemoval } from './audit.ts'
 import { loadPointerTargets } from './compactions.ts'
 import { dropReferences, parseStoredObject } from './content-codec.ts'
 import { discardSome, setAside } from './imports.ts'
-import { requestBlobs } from './requests.ts'
+import { forgetRequestHashes, requestBlobs } from './requests.ts'
 import { lockSharing, type NewContent, type NewText, rewriteRows, type SharingRow } from './rewrite.ts'
 import { decodeShown, RETIRED } from './row-codec.ts'
 import { estimatorOf, FORKS_OF, requireSession, type StoredSession } from './sessions.ts'
@@ -157,8 +158,14 @@ function* retainRows(
   const plan = yield* planRows(sql, sharing, request, content)
   if (isDry || (plan.contents.size === 0 && plan.texts.length === 0)) return step
   const rows = sharing.filter(({ content }) => plan.touched.has(content))
-  yield* sql.unguarded(`retention of session no. ${session.no}`, () => rewriteRows(sql, rows, plan))
-  yield* record(sql, rows, request, content)
+  yield* sql.unguarded(`retention of session no. ${session.no}`, function* () {
+    yield* rewriteRows(sql, rows, plan)
+    for (const [{ id, no, owner = null }, { from }] of plan.sent) {
+      yield* sql.enter(id, owner)
+      yield* forgetRequestHashes(sql, no, from)
+    }
+  })
+  yield* record(sql, rows, plan, request, content)
   return step
 }
 
@@ -193,6 +200,8 @@ type RowsPlan = {
   readonly texts: NewText[]
   /** The keys of the contents that change, or whose replacements do. */
   readonly touched: Set<number>
+  /** The sessions whose view sends something else afterwards: how many rows, and the first place. */
+  readonly sent: Map<StoredSession, { readonly rows: number; readonly from: number }>
 }
 
 /** Plans the removal of contents, given all rows that share them, and adds to the counts. */
@@ -219,7 +228,8 @@ function* planRows(
   const owners = [...byContent.keys()]
   const contents = yield* contentsOf(sql, owners)
   const metadata = yield* metadataOf(sql, owners)
-  const plan: RowsPlan = { contents: new Map(), texts: [], touched: new Set() }
+  const plan: RowsPlan = { contents: new Map(), texts: [], touched: new Set(), sent: new Map() }
+  const anchors = new Map(sharing.map(({ key, anchor }) => [key, anchor] as const))
   for (const [key, rows] of byContent) {
     // The row that stores the content comes first, so its rules name the class.
     rows.sort((a, b) => Number(b.key === key) - Number(a.key === key))
@@ -235,6 +245,13 @@ function* planRows(
         metadata: isWhole ? undefined : metadata.get(key),
       })
       plan.touched.add(key)
+      for (const row of rows) {
+        if (!changesSent(removed, row)) continue
+        const session = sessions.get(row.session)!
+        const anchor = anchors.get(row.key)!
+        const { rows: others, from } = plan.sent.get(session) ?? { rows: 0, from: anchor }
+        plan.sent.set(session, { rows: others + 1, from: Math.min(from, anchor) })
+      }
     }
   }
   yield* addTexts(sql, byContent, contents, plan)
@@ -387,6 +404,7 @@ function* addTexts(
 function* record(
   sql: Sql,
   rows: readonly SharingRow[],
+  { sent }: RowsPlan,
   { actor, reason }: RetentionRequest,
   content: Counts,
 ): Work<void> {
@@ -395,12 +413,12 @@ function* record(
   for (const [session, count] of sessions) {
     yield* sql.enter(session.id, session.owner ?? null)
     const parts = Object.fromEntries(Object.entries(content).map(([name, figures]) => [name, figures.parts]))
-    const [viewEpoch] = (yield* sql.get(
-      'select view_epoch from undertext_sessions where {family} no = ?',
-      session.no,
-    ))!
-    const detail = { rows: count, parts, reason: reason ?? null, viewEpoch: viewEpoch as number }
-    yield* writeAudit(sql, session.no, { event: RETIRED_BY_RULE, actor, detail })
+    const changed = sent.get(session)
+    const detail = {
+      ...{ rows: count, parts, reason: reason ?? null },
+      ...(changed !== undefined && { sent: changed.rows }),
+    }
+    yield* writeRemoval(sql, session.no, { event: RETIRED_BY_RULE, actor, detail })
   }
 }
 
@@ -452,7 +470,7 @@ function lastNo(found: readonly Row[]): number | undefined {
  * not be used again, and so do those that requests name as their moment.
  */
 const OLD_ENTRIES = `select a.no from undertext_audit a where {family a} a.session = ? and a.no > ? and a.at <= ?
-    and a.event in (${INFORMATIVE})
+    and a.event in (${INFORMATIVE}) and {number a.detail sent} is null
     and a.no < (select max(n.no) from undertext_audit n where {family n} n.session = ?)
     and a.no not in (select r.audit from undertext_requests r where {family r} r.session = ?)
   order by a.no limit ?`
@@ -463,12 +481,8 @@ function* retainAudit(
   { from, now, rulesOf }: RetentionRequest,
   isDry: boolean,
 ): Work<RetentionStep> {
-  const days = rulesOf(config).audit.map(({ olderThanDays }) => olderThanDays)
-  if (days.length === 0) return { ...NOTHING_FOUND, ...placeAfter(from, undefined) }
-  const before = cutoff(
-    days.reduce((least, one) => Math.min(least, one)),
-    now,
-  )
+  const before = cutoff(rulesOf(config).audit, now)
+  if (before === undefined) return { ...NOTHING_FOUND, ...placeAfter(from, undefined) }
   const found = yield* sql.all(OLD_ENTRIES, no, from.after, before, no, no, PAGE_ROWS)
   const step = { ...NOTHING_FOUND, audit: found.length, ...placeAfter(from, lastNo(found)) }
   if (isDry || found.length === 0) return step

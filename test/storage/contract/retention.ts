@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
 import { partsOf } from '../../../src/core/messages/message.ts'
 import { tombstonesIn } from '../../../src/core/retention/tombstone.ts'
-import type { Part, RetentionReport, Store } from '../../../src/index.ts'
+import type { NewMessage, Part, RetentionReport, Store } from '../../../src/index.ts'
 import { call, result, say, units } from '../../support/conversation.ts'
 import { type Contract, refusal, S } from './support.ts'
 
@@ -48,6 +48,31 @@ async function part(store: Store, position: number, id = S): Promise<Part> {
 
 async function sound(store: Store, ...ids: string[]): Promise<void> {
   for (const id of ids) expect((await store.sessions.verify(id)).findings, id).toEqual([])
+}
+
+/** A model that checks what precedes its reasoning. */
+const CHECKS = { provider: 'anthropic', model: 'claude-opus-5-5' } as const
+
+/** A question and an answer with signed reasoning, recorded. */
+async function exchange(store: Store, signature: string): Promise<void> {
+  const request = await store.prepareRequest(S, { ...CHECKS, auto: false, prompt: `Is it ${signature}?` })
+  const reasoning = {
+    type: 'reasoning',
+    text: units(10),
+    providerOptions: { anthropic: { signature } },
+  } as const
+  const messages: NewMessage[] = [{ role: 'assistant', content: [reasoning, { type: 'text', text: 'yes' }] }]
+  await store.recordResponse(S, { request, messages, auto: false })
+}
+
+/** The signatures that the next request sends. */
+async function signatures(store: Store): Promise<unknown[]> {
+  const { messages } = await store.prepareRequest(S, { ...CHECKS, auto: false, prompt: 'and?' })
+  return messages.flatMap((message) =>
+    partsOf(message as NewMessage).flatMap((one) =>
+      one.type === 'reasoning' ? [one.providerOptions?.anthropic?.signature] : [],
+    ),
+  )
 }
 
 /** Removal by age and size. */
@@ -163,6 +188,44 @@ export function describeRetention({ open, keeps }: Contract): void {
       expect(done!.stagesUsed).toEqual(['deduplicate'])
       expect(await parts({ visible: true })).toBe(1)
       expect(await parts({ visible: true, required: true }, false)).toBe(2)
+      await sound(store, S)
+    })
+
+    it('of what the view sent leaves out the reasoning that a model bound to it, and no other', async () => {
+      const store = await open()
+      await exchange(store, 'before')
+      await talk(store)
+      for (const signature of ['a', 'b']) await exchange(store, signature)
+      const rules = { toolOutputs: { ...OLD, visible: true }, audit: OLD }
+      await store.privacy.applyRetention({ rules, now: tomorrow(), dryRun: true })
+      expect(await signatures(store)).toEqual(['before', 'a', 'b'])
+      await store.privacy.applyRetention({ rules, now: tomorrow() })
+      expect(await signatures(store)).toEqual(['before'])
+      expect((await store.sessions.audit(S)).at(-1)).toMatchObject({ event: 'retired', detail: { sent: 1 } })
+      await exchange(store, 'after')
+      await store.compactSession(S, { ...CHECKS, range: { from: 1, to: 2 }, summary: 'It was.' })
+      await store.privacy.applyRetention({ rules, now: tomorrow() + DAY_MS })
+      expect(await signatures(store)).toEqual([])
+      await exchange(store, 'last')
+      expect(await signatures(store)).toEqual(['last'])
+      await sound(store, S)
+    })
+
+    it('of what the view did not send leaves out no reasoning', async () => {
+      const store = await open()
+      await exchange(store, 'before')
+      await talk(store)
+      await exchange(store, 'a')
+      await store.compactSession(S, { ...CHECKS, range: { from: 3, to: 6 }, summary: 'It read a.ts.' })
+      await exchange(store, 'b')
+      const sent = await signatures(store)
+      expect(sent).toEqual(['before', 'b'])
+      const report = await store.privacy.applyRetention({
+        rules: { hidden: OLD, toolOutputs: OLD },
+        now: tomorrow(),
+      })
+      expect(report.content.toolOutputs.parts + report.content.hidden.parts).toBeGreaterThan(0)
+      expect(await signatures(store)).toEqual(sent)
       await sound(store, S)
     })
 
