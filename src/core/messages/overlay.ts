@@ -1,4 +1,4 @@
-import { withoutTombstone } from '../retention/tombstone.ts'
+import { tombstoneOf, withoutTombstone } from '../retention/tombstone.ts'
 import { isObject, parsedJson } from './json.ts'
 import { isReasoning, type Part, partsOf, withOutputText } from './message.ts'
 
@@ -25,6 +25,12 @@ export function withReplacements(
     const text = textOf(index)
     return text === undefined ? part : overlaid(part, text)
   })
+}
+
+/** Returns whether nothing is left of a text or of reasoning: a compaction replaced it with nothing, or retention removed it. */
+export function isEmptied(part: Part, isReplaced: boolean): boolean {
+  if ((part.type !== 'text' && part.type !== 'reasoning') || part.text !== '') return false
+  return isReplaced || tombstoneOf(part) !== undefined
 }
 
 /**

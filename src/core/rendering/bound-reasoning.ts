@@ -9,6 +9,7 @@ import {
   partsOf,
   type ViewMessage,
 } from '../messages/message.ts'
+import { isEmptied } from '../messages/overlay.ts'
 import type { AnswerPlace } from '../model/reasoning.ts'
 import type { Draft, Note } from './draft.ts'
 
@@ -86,6 +87,8 @@ type Block = {
    */
   readonly how: 'sent' | 'chain' | 'never' | 'emptied'
 }
+
+type ShownPart = { readonly part: Part; readonly isReplaced: boolean }
 
 type Settled = {
   readonly drafts: readonly Draft[]
@@ -407,7 +410,7 @@ class Settling {
 
   #blocksOf({ rows = NO_ROWS, parts, message }: Draft): readonly Block[] {
     if (message.role !== 'assistant') return NO_BLOCKS
-    const isPlain = rows.every(({ replacedParts }) => replacedParts === undefined)
+    const isPlain = rows.every((row) => row.replacedParts === undefined && !hasRetired(row))
     if (isPlain && !parts.some(isReasoning)) return NO_BLOCKS
     const first = this.#positionOf(rows[0])
     if (isPlain && this.#repeated !== undefined) return this.#asSent(placesOf(first, parts))
@@ -427,7 +430,7 @@ class Settling {
     }
     let [next, at] = [0, 0]
     const passEmptied = (): void => {
-      for (; shown[next] !== undefined && isEmptied(shown[next]!); next++) add(true)
+      for (; shown[next] !== undefined && isEmptiedReasoning(shown[next]!); next++) add(true)
     }
     for (const part of parts) {
       passEmptied()
@@ -676,8 +679,16 @@ function isSilent(row: ViewMessage): boolean {
   return typeof row.content !== 'string' && row.content.every(isReasoning)
 }
 
-function isEmptied({ part, isReplaced }: { readonly part: Part; readonly isReplaced: boolean }): boolean {
-  return isReplaced && part.type === 'reasoning' && part.text === ''
+function isEmptiedReasoning({ part, isReplaced }: ShownPart): boolean {
+  return part.type === 'reasoning' && isEmptied(part, isReplaced)
+}
+
+/** Returns whether retention removed reasoning of a row. */
+function hasRetired(row: ViewMessage): boolean {
+  return (
+    typeof row.content !== 'string' &&
+    row.content.some((part) => isEmptiedReasoning({ part, isReplaced: false }))
+  )
 }
 
 /** Returns the content of a message without its reasoning. */

@@ -6,6 +6,7 @@ import {
 } from '../messages/compaction-block.ts'
 import { isObject, type JsonObject } from '../messages/json.ts'
 import { type Message, type Part, partsOf, textsOf, type ViewMessage } from '../messages/message.ts'
+import { isEmptied } from '../messages/overlay.ts'
 import { canonicalProvider, type ProviderProfile } from '../tokens/providers.ts'
 import { type Draft, draftOf, type Note, partSummaries, redraft } from './draft.ts'
 import {
@@ -112,18 +113,18 @@ function presentInPlace(
   return native === undefined ? drafts : blockFirst(drafts, native, head, note)
 }
 
+const NOT_REPLACED: ReadonlySet<number> = new Set()
+
 /**
- * Returns a row without the texts and reasoning that were replaced with nothing; this is not a mend. Results stay, because they answer a
- * call. Returns `undefined` if nothing is left.
+ * Returns a row without the texts and reasoning of which nothing is left; this is not a mend. Results stay, because they answer a call.
+ * Returns `undefined` if nothing is left.
  */
 function withoutEmptied(row: ViewMessage): ViewMessage | undefined {
   const { replacedParts, content } = row
-  if (replacedParts === undefined || typeof content === 'string') return row
-  const replaced = new Set(replacedParts)
-  const isEmptied = (part: Part, index: number): boolean =>
-    (part.type === 'text' || part.type === 'reasoning') && part.text === '' && replaced.has(index)
-  if (!content.some(isEmptied)) return row
-  const left = content.filter((part, index) => !isEmptied(part, index))
+  if (typeof content === 'string') return row
+  const replaced = replacedParts === undefined ? NOT_REPLACED : new Set(replacedParts)
+  if (!content.some((part, index) => isEmptied(part, replaced.has(index)))) return row
+  const left = content.filter((part, index) => !isEmptied(part, replaced.has(index)))
   return left.length === 0 ? undefined : { ...row, content: left }
 }
 

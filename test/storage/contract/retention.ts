@@ -54,11 +54,11 @@ async function sound(store: Store, ...ids: string[]): Promise<void> {
 const CHECKS = { provider: 'anthropic', model: 'claude-opus-5-5' } as const
 
 /** A question and an answer with signed reasoning, recorded. */
-async function exchange(store: Store, signature: string): Promise<void> {
+async function exchange(store: Store, signature: string, size = 10): Promise<void> {
   const request = await store.prepareRequest(S, { ...CHECKS, auto: false, prompt: `Is it ${signature}?` })
   const reasoning = {
     type: 'reasoning',
-    text: units(10),
+    text: units(size),
     providerOptions: { anthropic: { signature } },
   } as const
   const messages: NewMessage[] = [{ role: 'assistant', content: [reasoning, { type: 'text', text: 'yes' }] }]
@@ -208,6 +208,22 @@ export function describeRetention({ open, keeps }: Contract): void {
       expect(await signatures(store)).toEqual([])
       await exchange(store, 'last')
       expect(await signatures(store)).toEqual(['last'])
+      await sound(store, S)
+    })
+
+    it('of reasoning leaves out what would follow a gap', async () => {
+      const store = await open()
+      await exchange(store, 'a')
+      await exchange(store, 'b', 500)
+      await exchange(store, 'c')
+      await exchange(store, 'd')
+      const rules = { reasoning: { largerThanBytes: 1_000, visible: true } }
+      const { content } = await store.privacy.applyRetention({ rules, now: tomorrow() })
+      expect(content.reasoning.parts).toBe(1)
+      // c was made after b, so a and c can't be sent together; c and d are the longest part.
+      expect(await signatures(store)).toEqual(['c', 'd'])
+      await exchange(store, 'e')
+      expect(await signatures(store)).toEqual(['c', 'd', 'e'])
       await sound(store, S)
     })
 
