@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { isUndertextError } from '../core/errors.ts'
 import { check, nameSchema, readable } from '../core/messages/check.ts'
 import { withRequestNames } from '../core/tokens/budget.ts'
+import type { Awaitable } from '../storage/jobs.ts'
 import { type CheckedStats, statsSchema } from './config/store-options.ts'
 
 /** The last valid id: consecutive calls for one conversation check the same one. */
@@ -53,10 +54,10 @@ export function storeSchema<S extends object>(...members: readonly (keyof S & st
   )
 }
 
-/** Resolves to `undefined` if there is no such session (yet). Other errors are thrown. */
-export async function unlessUnknown<T>(result: Promise<T>): Promise<T | undefined> {
+/** Resolves to `undefined` if there is no such session (yet). Other errors are thrown. A storage may be synchronous: pass a function. */
+export async function unlessUnknown<T>(result: Promise<T> | (() => Awaitable<T>)): Promise<T | undefined> {
   try {
-    return await result
+    return await (typeof result === 'function' ? result() : result)
   } catch (error) {
     if (isUndertextError(error, 'SESSION_NOT_FOUND')) return undefined
     throw error

@@ -30,16 +30,17 @@ export async function backup(
   if (owner !== undefined)
     throw invalid('backup: a backup has the data of all owners; exportOwner writes those of one')
   const checked = check(backupSchema, options, 'backup')
-  const file = checkPath(path)
+  const file = filePath('backup', path)
   if (storage.backup === undefined)
     throw new UndertextError('NOT_SUPPORTED', { verb: 'backup', engine: 'PostgreSQL', page: PAGE })
   return storage.backup({ ...checked, path: file })
 }
 
-function checkPath(path: unknown): string {
+/** Returns the absolute path of a file to write. Throws `INVALID_INPUT` for anything else, such as an address. */
+export function filePath(verb: string, path: unknown): string {
   if (typeof path !== 'string' || path === '' || path === ':memory:' || path.includes('\0'))
-    throw invalid('backup: path must be the path of a file')
+    throw invalid(`${verb}: path must be the path of a file`)
   if (isPostgresUrl(path) || isAddress(path))
-    throw invalid('backup: path must be a file, not an address; moveStore copies a store to a server')
+    throw invalid(`${verb}: path must be a file, not an address; moveStore copies a store to a server`)
   return resolve(path)
 }

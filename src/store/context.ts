@@ -8,7 +8,7 @@ import type { Readings } from '../core/tokens/calibration.ts'
 import type { Estimator } from '../core/tokens/estimators/estimator-schema.ts'
 import { isAssumed } from '../core/tokens/windows.ts'
 import type { Awaitable } from '../storage/jobs.ts'
-import type { Estimators, Session, SessionFigures, Storage } from '../storage/storage.ts'
+import type { Estimators, ListedSession, Session, SessionFigures, Storage } from '../storage/storage.ts'
 import { type ContextStats, contextStats } from './compaction/stats.ts'
 import { type ChosenModel, resolveModel } from './config/model.ts'
 import { Configuration } from './config/resolve.ts'
@@ -203,6 +203,20 @@ export class StoreContext<S extends Storage = Storage> {
 export function found(session: Session | undefined, sessionId: string): Session {
   if (session === undefined) throw new UndertextError('SESSION_NOT_FOUND', { sessionId })
   return session
+}
+
+const PAGE = 1_000
+
+/** Yields all sessions of a storage, archived ones last. */
+export async function* sessionsIn(storage: Storage): AsyncGenerator<ListedSession> {
+  for (const archived of [false, true]) {
+    for (let after: ListedSession | undefined; ; ) {
+      const page = await storage.listSessions({ archived, limit: PAGE, after })
+      yield* page
+      if (page.length < PAGE) break
+      after = page.at(-1)
+    }
+  }
 }
 
 /** Calls `next` at once if the value is available, else when its promise resolves: a storage may be synchronous. */

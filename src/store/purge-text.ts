@@ -4,18 +4,10 @@ import { z } from 'zod'
 import { invalid } from '../core/errors.ts'
 import { check, nameSchema, newOwnerOption } from '../core/messages/check.ts'
 import { TextRemover } from '../core/messages/text-removal.ts'
-import type {
-  KeptNames,
-  ListedSession,
-  RemovedText,
-  Session,
-  Storage,
-  TextCounts,
-  TextRemoval,
-} from '../storage/storage.ts'
+import type { KeptNames, RemovedText, Session, Storage, TextCounts, TextRemoval } from '../storage/storage.ts'
 import { unlessUnknown } from './arguments.ts'
 import { authorshipSchema } from './config/store-options.ts'
-import { found, type StoreContext } from './context.ts'
+import { found, type StoreContext, sessionsIn } from './context.ts'
 
 /** Where a text is removed: a session and its forks, all that belongs to an owner, or the whole store. */
 export type TextScope = { readonly session: string } | { readonly owner: string } | 'all'
@@ -128,23 +120,6 @@ async function familyOf({ storage }: StoreContext, id: string): Promise<Session[
   for (const { id, owner } of family)
     for (const fork of await storage.seenBy(owner ?? null).forks(id)) family.push(fork)
   return family
-}
-
-const PAGE = 1_000
-
-async function* sessionsIn(storage: Storage): AsyncGenerator<Session> {
-  for (const archived of [false, true]) {
-    for (let after: ListedSession | undefined; ; ) {
-      const page = await storage.listSessions({
-        archived,
-        limit: PAGE,
-        ...(after !== undefined && { after }),
-      })
-      yield* page
-      if (page.length < PAGE) break
-      after = page.at(-1)!
-    }
-  }
 }
 
 async function ownersIn({ removals }: Storage, where: TextScope): Promise<readonly string[]> {

@@ -225,7 +225,7 @@ class RetentionRun {
   async #page(archived: boolean, after: Cursor['after']): Promise<readonly ListedSession[]> {
     const query = { archived, limit: SESSIONS_AT_ONCE }
     const place = after && { ...after, owner: after.owner ?? undefined }
-    const page = await unlessUnknown((async () => this.#storage.listSessions({ ...query, after: place }))())
+    const page = await unlessUnknown(() => this.#storage.listSessions({ ...query, after: place }))
     return page ?? this.#storage.listSessions(query)
   }
 
@@ -246,9 +246,7 @@ class RetentionRun {
     for (let place: RetentionPlace | undefined = from; place !== undefined; ) {
       const began = performance.now()
       const request: RetentionRequest = { rulesOf: this.#rulesOf, from: place, now: this.#now, ...this.#how }
-      const step: RetentionStep | undefined = await unlessUnknown(
-        (async () => retention.step(session.id, request))(),
-      )
+      const step: RetentionStep | undefined = await unlessUnknown(() => retention.step(session.id, request))
       // Purged meanwhile.
       if (step === undefined) return 'removed'
       if (this.#count(step, seen) && !this.#options.dryRun) await this.#storage.retention.release()
@@ -284,7 +282,7 @@ class RetentionRun {
     try {
       const { incarnation, version } = session
       const request = { rule, pinned, incarnation, version, ...this.#how, staged: { id, ...newLease() } }
-      const verdict = await unlessUnknown((async () => retention.retire(session.id, request))())
+      const verdict = await unlessUnknown(() => retention.retire(session.id, request))
       if (verdict === undefined) return true
       if ('stays' in verdict) {
         if (verdict.stays === 'forks') this.report.kept.withForks += 1

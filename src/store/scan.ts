@@ -1,5 +1,4 @@
 import { z } from 'zod'
-import { UndertextError } from '../core/errors.ts'
 import { check, nameSchema, ownerOption } from '../core/messages/check.ts'
 import { defined, parsedJson } from '../core/messages/json.ts'
 import type { Message } from '../core/messages/message.ts'
@@ -7,8 +6,8 @@ import { type HistoryHead, isRow, type RowRecord, recordId } from '../storage/re
 import { withBytes } from '../storage/records/row-fields.ts'
 import { Counts, Redaction } from '../storage/redaction.ts'
 import { REQUEST_TEXTS } from '../storage/requests.ts'
-import type { Redactions, SessionPlace, Storage } from '../storage/storage.ts'
-import type { StoreContext } from './context.ts'
+import type { Redactions, Storage } from '../storage/storage.ts'
+import { found, type StoreContext, sessionsIn } from './context.ts'
 import { exportedRows } from './history/export-session.ts'
 
 /* Reports what a redaction would find in a store that was written without it: kinds, numbers and places, never the texts. */
@@ -55,7 +54,6 @@ export type ScannedText = {
   readonly found: Redactions
 }
 
-const PAGE = 1_000
 const MAX_NOTES = 10_000
 
 /** See `Privacy.scan`. */
@@ -67,17 +65,14 @@ export async function* scan(
   const storage = context.storageOf(owner)
   const redaction = storage.redaction ?? (await redactionOfSecrets())
   if (session !== undefined) {
-    if ((await storage.session(session)) === undefined)
-      throw new UndertextError('SESSION_NOT_FOUND', { sessionId: session })
-    yield* new Scan(storage, redaction).session(session)
+    yield* new Scan(storage, redaction).session(found(await storage.session(session), session).id)
     return
   }
-  for (const archived of [false, true])
-    for await (const listed of sessionsOf(storage, archived)) {
-      // Two owners may have a session with the same id.
-      const own = context.owner === undefined ? storage.seenBy(listed.owner ?? null) : storage
-      yield* new Scan(own, redaction).session(listed.id)
-    }
+  for await (const listed of sessionsIn(storage)) {
+    // Two owners may have a session with the same id.
+    const own = context.owner === undefined ? storage.seenBy(listed.owner ?? null) : storage
+    yield* new Scan(own, redaction).session(listed.id)
+  }
   const owners = owner === undefined ? await storage.removals.noteOwners() : [owner]
   for (const one of owners) yield* new Scan(storage, redaction).owner(one)
 }
@@ -86,18 +81,6 @@ export async function* scan(
 async function redactionOfSecrets(): Promise<Redaction> {
   const { redactSecrets } = await import('../core/secrets/redact-secrets.ts')
   return new Redaction([redactSecrets], { sealed: 'drop', opaque: 'keep' })
-}
-
-async function* sessionsOf(
-  storage: Storage,
-  archived: boolean,
-): AsyncGenerator<{ readonly id: string; readonly owner: string | undefined }> {
-  for (let after: SessionPlace | undefined; ; ) {
-    const page = await storage.listSessions({ archived, limit: PAGE, after })
-    yield* page
-    if (page.length < PAGE) return
-    after = page.at(-1)
-  }
 }
 
 class Scan {

@@ -1,5 +1,6 @@
 import { existsSync, rmSync } from 'node:fs'
 import { invalid } from '../core/errors.ts'
+import { filePath } from '../store/backup.ts'
 import { openStore } from '../store/open.ts'
 import { contextOf, Store } from '../store/store.ts'
 import { type MoveOptions, type MoveReport, moveStore } from './move-store.ts'
@@ -19,19 +20,18 @@ export async function exportOwner(
 ): Promise<MoveReport> {
   if (!(store instanceof Store)) throw invalid('exportOwner: store must be a store')
   const from = store.forOwner(owner)
-  if (typeof path !== 'string' || path === '' || path === ':memory:')
-    throw invalid('exportOwner: path must be that of a new file')
-  if (existsSync(path)) throw invalid('exportOwner: the file already exists')
+  const file = filePath('exportOwner', path)
+  if (existsSync(file)) throw invalid('exportOwner: the file already exists')
   const estimators = [...contextOf(from).estimators.byName.values()]
   try {
-    const to = await openStore(path, { env: false, estimators })
+    const to = await openStore(file, { env: false, estimators })
     try {
       return await moveStore(from, to, options)
     } finally {
       await to.close()
     }
   } catch (error) {
-    for (const suffix of ['', '-wal', '-shm']) rmSync(`${path}${suffix}`, { force: true })
+    for (const suffix of ['', '-wal', '-shm']) rmSync(`${file}${suffix}`, { force: true })
     throw error
   }
 }

@@ -72,6 +72,15 @@ describe('restore', () => {
     expect((await run('restore', '--check', file)).out).toBe('✓ backup of 4 sessions (9 messages), sound\n')
   })
 
+  it('--check finds sessions of two owners with the same id', async () => {
+    const store = await openStore(file)
+    for (const owner of ['ann', 'bob'])
+      await store.forOwner(owner).append('same', [{ role: 'user', content: 'hi' }])
+    await store.close()
+    const { exit, json } = await run('restore', '--check', file, '--json')
+    expect([exit, json]).toMatchObject([0, { kind: 'backup', sessions: 2, messages: 2, problems: [] }])
+  })
+
   it('copies a backup to a new place, to the default one with its folder, and over a store with --force', async () => {
     await backUp()
     const target = join(small.folder, 'new.db')

@@ -61,7 +61,7 @@ it('redacting any text twice is redacting it once', () => {
   )
 })
 
-/** What the corpus has that looks like a credential and is none. All others are credentials: of a test account, a simulation, an example. */
+/** Texts of the corpus that look like credentials but aren't. All others are credentials: of a test account, a simulation, an example. */
 const FALSE = [/^tok_/]
 
 it('in real conversations at most one match in 100 kB is false', () => {

@@ -136,7 +136,8 @@ describe('an export of an owner', () => {
       ...{ copied: 3, refused: 0, notes: 1, calibrations: 0, limits: 0, receipts: 0 },
     })
     expect(readFileSync(archive).includes('of bob')).toBe(false)
-    await expect(exportOwner(store, OWNER, archive)).rejects.toMatchObject({ code: 'INVALID_INPUT' })
+    for (const path of [archive, 'postgres://localhost/x', '', ':memory:'])
+      await expect(exportOwner(store, OWNER, path)).rejects.toMatchObject({ code: 'INVALID_INPUT' })
     const from = await openStore(archive, OPTIONS)
     const elsewhere = await openStore(newFile(), OPTIONS)
     await elsewhere.forOwner('bob').append('chat', [say('user', 'another chat')])

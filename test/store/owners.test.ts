@@ -40,7 +40,7 @@ const CREATING: ReadonlySet<string> = new Set([
 const SITES: { readonly [site: string]: Calls } = {
   'store/config/store-options.ts fieldsSchema': {
     createSession: (store, mine, id) => store.sessions.create({ ...mine, id }),
-    // The field itself is set, for whoever may call it.
+    // The field itself is set, for a caller that may do so.
     'sessions.update: the field': (store, mine) => store.sessions.update(UNKNOWN, mine),
   },
   'store/config/store-options.ts forOwnerSchema': {

@@ -15,7 +15,7 @@ import { counted } from '../output/figures.ts'
 import { report } from '../output/layout.ts'
 import { nulled } from '../output/safe-text.ts'
 import { type Column, table } from '../output/table.ts'
-import { allSessions } from '../references.ts'
+import { allSessions, storeOf } from '../references.ts'
 import { fileFacts, prepareFile } from '../store-facts.ts'
 import { copyTo } from './backup.ts'
 import { importFiles } from './import.ts'
@@ -104,12 +104,12 @@ async function checkBackup(context: Context, at: Location): Promise<Checked> {
 async function verified(context: Context, store: Store): Promise<Omit<Checked, 'kind'>> {
   const counts = { sessions: 0, messages: 0 }
   const problems: Problem[] = []
-  for await (const { id, messageCount } of allSessions(store)) {
+  for await (const session of allSessions(store)) {
     await pause(context)
     counts.sessions += 1
-    counts.messages += messageCount
-    for (const { code, detail } of (await store.sessions.verify(id)).findings)
-      problems.push({ session: id, code, detail })
+    counts.messages += session.messageCount
+    for (const { code, detail } of (await storeOf(store, session).sessions.verify(session.id)).findings)
+      problems.push({ session: session.id, code, detail })
   }
   return { ...counts, problems }
 }

@@ -1,3 +1,4 @@
+import { listIn } from '../../core/messages/json.ts'
 import type { ScannedText } from '../../store/scan.ts'
 import type { Context } from '../command.ts'
 import type { Given } from '../declarations.ts'
@@ -48,11 +49,7 @@ function scannedJson(found: readonly ScannedText[]) {
 /** The places of each session, in their order; those of the notes of owners under `undefined`. */
 function grouped(found: readonly ScannedText[]): [string | undefined, ScannedText[]][] {
   const sessions = new Map<string | undefined, ScannedText[]>()
-  for (const one of found) {
-    const places = sessions.get(one.sessionId)
-    if (places === undefined) sessions.set(one.sessionId, [one])
-    else places.push(one)
-  }
+  for (const one of found) listIn(sessions, one.sessionId).push(one)
   return [...sessions]
 }
 

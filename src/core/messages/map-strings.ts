@@ -11,17 +11,7 @@ export function mapStrings<T>(
   const mapped = (inner: unknown, field: string | undefined): unknown => {
     if (typeof inner === 'string') return map(inner, field)
     if (typeof inner !== 'object' || inner === null || ArrayBuffer.isView(inner)) return inner
-    return Array.isArray(inner) ? items(inner, field) : fields(inner)
-  }
-  const items = (list: readonly unknown[], field: string | undefined): readonly unknown[] => {
-    let made: unknown[] | undefined
-    for (let i = 0; i < list.length; i++) {
-      const item = mapped(list[i], field)
-      if (item === list[i]) continue
-      made ??= [...list]
-      made[i] = item
-    }
-    return made ?? list
+    return Array.isArray(inner) ? mapList(inner, (item) => mapped(item, field)) : fields(inner)
   }
   const fields = (object: object): object => {
     const given = object as { readonly [name: string]: unknown }
@@ -38,6 +28,18 @@ export function mapStrings<T>(
     return made === undefined ? object : Object.fromEntries(made)
   }
   return mapped(value, undefined) as T
+}
+
+/** Returns a list with changed items; the same list if none changed. */
+export function mapList<T>(list: readonly T[], change: (item: T, at: number) => T): readonly T[] {
+  let made: T[] | undefined
+  for (let at = 0; at < list.length; at++) {
+    const item = change(list[at]!, at)
+    if (item === list[at]) continue
+    made ??= [...list]
+    made[at] = item
+  }
+  return made ?? list
 }
 
 function entriesBefore(fields: { readonly [name: string]: unknown }, end: string): [string, unknown][] {

@@ -1,5 +1,5 @@
 import { isObject, type Json, type JsonObject } from './json.ts'
-import { mapStrings } from './map-strings.ts'
+import { mapList, mapStrings } from './map-strings.ts'
 import {
   type FilePart,
   type ImagePart,
@@ -78,19 +78,15 @@ function mapParts(content: readonly Part[], map: MapText): MappedContent {
   const changed: number[] = []
   const sealed: number[] = []
   const opaque: number[] = []
-  let made: Part[] | undefined
-  for (let index = 0; index < content.length; index++) {
-    const part = content[index]!
+  const mapped = mapList(content, (part, index) => {
     const mapper = new PartMapper(index, map)
-    const mapped = mapper.part(part)
+    const made = mapper.part(part)
     if (mapper.isSealed) sealed.push(index)
     if (mapper.isOpaque) opaque.push(index)
-    if (mapped === part) continue
-    changed.push(index)
-    made ??= [...content]
-    made[index] = mapped
-  }
-  return { content: made ?? content, changed, sealed, opaque }
+    if (made !== part) changed.push(index)
+    return made
+  })
+  return { content: mapped, changed, sealed, opaque }
 }
 
 /** The texts of one part. */
@@ -325,15 +321,4 @@ function mapFields<T extends { readonly [name: string]: Json | undefined }>(
     made[at] = [name, inner]
   }
   return made === undefined ? fields : (Object.fromEntries(made) as T)
-}
-
-function mapList<T>(list: readonly T[], change: (item: T) => T): readonly T[] {
-  let made: T[] | undefined
-  for (let at = 0; at < list.length; at++) {
-    const item = change(list[at]!)
-    if (item === list[at]) continue
-    made ??= [...list]
-    made[at] = item
-  }
-  return made ?? list
 }

@@ -1,4 +1,4 @@
-import { mapStrings } from './map-strings.ts'
+import { mapList, mapStrings } from './map-strings.ts'
 import type { Message } from './message.ts'
 
 /*
@@ -23,13 +23,9 @@ export function wellFormedMessages<M extends Message>(
   messages: readonly M[],
   changed: (index: number) => void = () => undefined,
 ): readonly M[] {
-  let made: M[] | undefined
-  for (const [index, message] of messages.entries()) {
+  return mapList(messages, (message, index) => {
     const sent = wellFormed(message)
-    if (sent === message) continue
-    changed(index)
-    made ??= [...messages]
-    made[index] = sent
-  }
-  return made ?? messages
+    if (sent !== message) changed(index)
+    return sent
+  })
 }

@@ -29,7 +29,7 @@ export type PostgresOptions = {
   readonly prepare: boolean
   /** Whether the tables are distributed over several machines (citus.ts). */
   readonly isDistributed?: boolean
-  /** Whether the transactions of an owner set `undertext.owner`, for row-level security (docs/postgres-roles.sql). */
+  /** Whether the transactions of an owner set `undertext.owner`, for row-level security (docs/postgres-owners.sql). */
   readonly rowSecurity: boolean
 }
 

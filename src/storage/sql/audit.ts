@@ -35,8 +35,9 @@ export function* writeAudit(sql: Sql, session: number, entry: NewEntry): Work<nu
   )
 }
 
-const INTO =
-  'insert into undertext_audit ({family,} no, session, event, compaction, run, at, actor, detail, position)'
+/** All columns of an entry. */
+export const AUDIT_COLUMNS = 'no session event compaction run at actor detail position'.split(' ')
+const INTO = `insert into undertext_audit ({family,} ${AUDIT_COLUMNS.join(', ')})`
 const INSERT = `${INTO} select {family, s} ?, ?, ?, ?, ?, ?, ?, ?, s.messages from undertext_sessions s where {family s} s.no = ?`
 /** The receipt of a purge belongs to no session. */
 const INSERT_OF_NONE = `${INTO} values ({?,} ?, ?, ?, ?, ?, ?, ?, ?, null)`

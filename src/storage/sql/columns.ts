@@ -174,6 +174,8 @@ export const MEASUREMENT = columnsOf('measurement')
 export const MEASURED = columnsOf('measurement', {}, ['provider', 'model'])
 export const OPERATION = columnsOf('operation', { compaction, positions })
 export const NOTE = columnsOf('note', { text: jsonText })
+/** All columns of a note. */
+export const NOTE_COLUMNS = ['session', 'owner', ...NOTE.names]
 
 export const JOB = new Columns<JobRecord>({
   id: text,

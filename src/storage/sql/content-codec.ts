@@ -323,11 +323,14 @@ export function addReferences(counts: Map<string, number>, more: ReadonlyMap<str
   for (const [hash, count] of more) counts.set(hash, (counts.get(hash) ?? 0) + count)
 }
 
+export function countReference(counts: Map<string, number>, hash: string): void {
+  counts.set(hash, (counts.get(hash) ?? 0) + 1)
+}
+
 function referencesIn(rows: readonly Row[]): Map<string, number> {
   const counts = new Map<string, number>()
   for (const [key, blobs] of rows)
-    for (const [, , hash] of blobPlaces(blobs as string, key as number))
-      counts.set(hash, (counts.get(hash) ?? 0) + 1)
+    for (const [, , hash] of blobPlaces(blobs as string, key as number)) countReference(counts, hash)
   return counts
 }
 

@@ -1,6 +1,6 @@
 import type { Erasure, OwnedCounts, Receipt } from '../storage.ts'
-import { writeAudit } from './audit.ts'
-import { NOTE } from './columns.ts'
+import { AUDIT_COLUMNS, writeAudit } from './audit.ts'
+import { NOTE_COLUMNS } from './columns.ts'
 import { erasing, outside, type Sql } from './sql.ts'
 import type { Work } from './work.ts'
 
@@ -50,9 +50,6 @@ export function* eraseRest(sql: Sql, receipt: Receipt): Work<Erasure> {
   return { ...erased, ...(!isCleared && { filesCleared: false as const }) }
 }
 
-const AUDIT = ['no', 'session', 'event', 'compaction', 'run', 'at', 'actor', 'detail', 'position']
-const NOTES = ['session', 'owner', ...NOTE.names]
-
 const eraseNames = erasing('privacy.eraseOwner', function* (sql: Sql, receipt: Receipt): Work<Erasure> {
   const { mark, actor, counts } = receipt
   const owner = sql.seen as string
@@ -62,8 +59,8 @@ const eraseNames = erasing('privacy.eraseOwner', function* (sql: Sql, receipt: R
       'delete from undertext_notes where {family} session = 0 and owner = ?',
       owner,
     )
-    const auditEntries = yield* renameActor(sql, 'audit', AUDIT, ['no'], owner, mark)
-    yield* renameActor(sql, 'notes', NOTES, ['session', 'owner', 'no'], owner, mark)
+    const auditEntries = yield* renameActor(sql, 'audit', AUDIT_COLUMNS, ['no'], owner, mark)
+    yield* renameActor(sql, 'notes', NOTE_COLUMNS, ['session', 'owner', 'no'], owner, mark)
     yield* sql.change('update undertext_compactions set actor = ? where actor = ?', mark, owner)
     const detail = { owner: mark, ...counts, notes, auditEntries }
     yield* writeAudit(sql, 0, { event: 'owner erased', actor: actor === owner ? mark : actor, detail })

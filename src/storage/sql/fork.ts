@@ -32,6 +32,7 @@ import {
   requireFreeId,
   requireSession,
   type StoredSession,
+  sessionNumbered,
   sessionsWhere,
 } from './sessions.ts'
 import { type Row, reading, type Sql, writing } from './sql.ts'
@@ -92,7 +93,7 @@ export const forkSession = writing(
     yield* copyMeasurements(sql, forking)
     yield* writeAudit(sql, fork.no, { event: 'forked', actor, detail: { from: id, position } })
     yield* writeAudit(sql, origin.no, { event: 'forked', actor, detail: { fork: newId, position } })
-    return (yield* sessionsWhere(sql, '{family} no = ?', fork.no))[0]!
+    return yield* sessionNumbered(sql, fork.no)
   },
 )
 

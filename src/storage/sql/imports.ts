@@ -56,7 +56,6 @@ export function* publish(
   if (fields !== undefined) yield* updateFields(sql, yield* requireSession(sql, importId), fields)
   const { owner } = yield* requireSession(sql, importId)
   yield* requireFreeId(sql, id, owner ?? sql.seen)
-  yield* requireImport(sql, importId)
   yield* sql.rename(id, owner ?? null)
   yield* sql.run(
     `update undertext_sessions set id = ?, staged_by = null, lease_run = null, lease_holder = null, lease_expires = null,

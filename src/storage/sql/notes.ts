@@ -12,7 +12,7 @@ import {
   newestFirst,
 } from '../storage.ts'
 import { writeAudit } from './audit.ts'
-import { insertInto, NOTE } from './columns.ts'
+import { insertInto, NOTE, NOTE_COLUMNS } from './columns.ts'
 import { parseStoredObject, parseStoredText, storedNumber, storedText } from './content-codec.ts'
 import { requireMessages } from './pins.ts'
 import { requireHead, sessionOf } from './sessions.ts'
@@ -24,7 +24,7 @@ import type { Work } from './work.ts'
  * number, the second one retries, so that only one note with a given `key` is current.
  */
 
-const INSERT = insertInto('undertext_notes', ['session', 'owner', ...NOTE.names])
+const INSERT = insertInto('undertext_notes', NOTE_COLUMNS)
 const CURRENT = 'n.replaced_by is null and n.forgotten_at is null'
 const FROM = 'from undertext_notes n where {family n} n.session = ? and n.owner = ?'
 

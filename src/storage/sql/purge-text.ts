@@ -5,10 +5,10 @@ import { type TextRemover, withoutText } from '../../core/messages/text-removal.
 import { isSeen } from '../owners.ts'
 import type { KeptKind, KeptNames, RemovedText, TextCounts, TextRemoval } from '../removals.ts'
 import { REQUEST_TEXTS } from '../requests.ts'
-import { TEXT_PURGED, writeAudit, writeRemoval } from './audit.ts'
-import { insertInto, NOTE } from './columns.ts'
+import { AUDIT_COLUMNS, TEXT_PURGED, writeAudit, writeRemoval } from './audit.ts'
+import { insertInto, NOTE_COLUMNS } from './columns.ts'
 import {
-  addReferences,
+  countReference,
   decodeContent,
   dropReferences,
   type EncodedContent,
@@ -341,7 +341,7 @@ const NOTES: Table = {
   key: ['session', 'owner', 'no'],
   counted: 'notes',
   texts: { text: asJson, metadata: asJson, actor: asText },
-  columns: ['session', 'owner', ...NOTE.names],
+  columns: NOTE_COLUMNS,
 }
 
 const TABLES: readonly Table[] = [
@@ -369,7 +369,7 @@ const TABLES: readonly Table[] = [
   {
     ...{ name: 'undertext_audit', where: 'session = ?', key: ['no'], counted: 'audit' },
     texts: { actor: asText, detail: asDetail },
-    columns: ['no', 'session', 'event', 'compaction', 'run', 'at', 'actor', 'detail', 'position'],
+    columns: AUDIT_COLUMNS,
   },
 ]
 
@@ -447,7 +447,7 @@ function* planRequests(
       const pieces = piecesOf(text)
       now[at(name)] = Buffer.concat(pieces.map(({ hash }) => hash))
       for (const piece of pieces) kept.push(piece)
-      addReferences(dropped, countsOf(hashes))
+      for (const hash of hashes) countReference(dropped, hash)
     }
     const rendering = row[at('rendering')] as string | null
     const settings =
@@ -485,10 +485,4 @@ function piecesOf(text: string): EncodedContent['bytes'] {
       const bytes = Buffer.from(line, 'utf8')
       return { hash: createHash('sha256').update(bytes).digest(), bytes }
     })
-}
-
-function countsOf(hashes: readonly string[]): Map<string, number> {
-  const counts = new Map<string, number>()
-  for (const hash of hashes) counts.set(hash, (counts.get(hash) ?? 0) + 1)
-  return counts
 }

@@ -6,6 +6,7 @@ import { SAVED_OF_R } from './columns.ts'
 import { addReferences, contentBlobs, dropReferences } from './content-codec.ts'
 import { INSERT_REPLACEMENT } from './replacements.ts'
 import { requestBlobs } from './requests.ts'
+import { USERS } from './rewrite.ts'
 import { FORKS_OF, requireSession, type StoredSession, sessionOf, sessionsWhere } from './sessions.ts'
 import { erasing, type Sql } from './sql.ts'
 import { TEXT_OF_R } from './view.ts'
@@ -150,11 +151,7 @@ function* lockUsers(sql: Sql, session: StoredSession): Work<number[]> {
   ))!
   const locked = new Set<number>()
   for (;;) {
-    const users = yield* sql.all(
-      `select s.no, s.id, s.owner from undertext_sessions s where {family s} s.forked_at is not null and exists (
-         select 1 from undertext_messages m where {family m} m.session = s.no and m.source between ? and ?) order by s.no`,
-      ...[first, last],
-    )
+    const users = yield* sql.all(USERS, first, last)
     const others = users.filter(([no]) => !locked.has(no as number))
     if (!sql.isShared || others.length === 0) return users.map(([no]) => no as number)
     for (const [no, id, owner] of others) {

@@ -17,6 +17,7 @@ import {
 } from '../requests.ts'
 import { insertInto } from './columns.ts'
 import {
+  countReference,
   damaged,
   keepPieces,
   parseStoredObject,
@@ -399,8 +400,7 @@ export function* requestBlobs(sql: Sql, session: number, numbers?: string): Work
   const counts = new Map<string, number>()
   for (const [no, ...texts] of rows)
     for (const text of texts)
-      for (const hash of hashesIn(text, `request no. ${no}`) ?? [])
-        counts.set(hash, (counts.get(hash) ?? 0) + 1)
+      for (const hash of hashesIn(text, `request no. ${no}`) ?? []) countReference(counts, hash)
   return counts
 }
 

@@ -31,14 +31,14 @@ import {
 } from '../retention.ts'
 import { RETIRED_BY_RULE, writeAudit, writeRemoval } from './audit.ts'
 import { loadPointerTargets } from './compactions.ts'
-import { dropReferences, parseStoredObject } from './content-codec.ts'
+import { dropReferences } from './content-codec.ts'
 import { discardSome, setAside } from './imports.ts'
 import { forgetRequestHashes, requestBlobs } from './requests.ts'
 import { lockSharing, type NewContent, type NewText, rewriteRows, type SharingRow } from './rewrite.ts'
 import { decodeShown, RETIRED } from './row-codec.ts'
 import { estimatorOf, FORKS_OF, requireSession, type StoredSession } from './sessions.ts'
 import type { Row, Sql } from './sql.ts'
-import { contentsOf, KEY_OF_CONTENT, M_VISIBLE } from './view.ts'
+import { contentsOf, KEY_OF_CONTENT, M_VISIBLE, metadataOf } from './view.ts'
 import type { Work } from './work.ts'
 
 /*
@@ -278,16 +278,6 @@ function* requiredParts(sql: Sql, session: number): Work<ReadonlyMap<number, Rea
     required.set(key, parts.add(part))
   }
   return required
-}
-
-function* metadataOf(sql: Sql, keys: readonly number[]): Work<ReadonlyMap<number, NewContent['metadata']>> {
-  const rows = yield* sql.all(
-    'select key, metadata from undertext_contents where {family} key in (select value from {list ?} k) and metadata is not null',
-    JSON.stringify(keys),
-  )
-  return new Map(
-    rows.map(([key, text]) => [key as number, parseStoredObject(text, 'metadata', key as number)] as const),
-  )
 }
 
 /** Returns a content with tombstones in place of the removed parts, and counts them. */

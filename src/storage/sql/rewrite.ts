@@ -16,7 +16,7 @@ import { type Recounted, recountKeys, writeRecounted } from './recount.ts'
 import { INSERT_REPLACEMENT } from './replacements.ts'
 import { COUNT_SENT, decodeKind, encodeFlags, RETIRED, SPEAKS } from './row-codec.ts'
 import { reindexRows } from './search-index.ts'
-import { estimatorOf, type StoredSession, sessionsWhere } from './sessions.ts'
+import { estimatorOf, type StoredSession, sessionNumbered } from './sessions.ts'
 import type { Sql } from './sql.ts'
 import { KEY_OF_CONTENT, M_VISIBLE, VISIBLE } from './view.ts'
 import type { Work } from './work.ts'
@@ -29,7 +29,7 @@ import type { Work } from './work.ts'
  *   const rows = yield* lockSharing(sql, session, keys)          // those rows and their copies in other sessions
  *   const contents = new Map([[rows[0].content, { content, metadata }]])
  *   yield* sql.unguarded('why', () => rewriteRows(sql, rows, { contents }))
- *   yield* writeAudit(…)                                          // for each session of `rows`
+ *   yield* writeRemoval(…)                                        // for each session of `rows`
  *
  * and afterwards, outside of the transaction, `sql.clearFiles()`. Everything derived from the contents is true afterwards: sizes, savings of
  * replacements, counters, the index of calls, flags, references to blobs, and the search index. Coverage, tags and figures of compactions
@@ -84,7 +84,7 @@ export function* lockSharing(sql: Sql, session: StoredSession, keys: readonly nu
     if (users.length === 0) break
     for (const [no, id, owner] of users) {
       yield* sql.enter(id as string, owner as string | null)
-      for (const one of yield* sessionsWhere(sql, '{family} no = ?', no)) sessions.set(one.no, one)
+      sessions.set(no as number, yield* sessionNumbered(sql, no))
     }
     // Once more, because a row may have been copied before its session was locked. A file has a single writer.
     if (!sql.isShared) break
@@ -112,7 +112,7 @@ export function* lockSharing(sql: Sql, session: StoredSession, keys: readonly nu
 const OWNERS = `select distinct s.no, s.id, s.owner from {list ?} k {cross} undertext_messages m on {family m} m.key = k.value
   {cross} undertext_sessions s on {family s} s.no = m.session`
 /** SQL: the forks that may have copies of rows in a range of keys. */
-const USERS = `select s.no, s.id, s.owner from undertext_sessions s where {family s} s.forked_at is not null and exists (
+export const USERS = `select s.no, s.id, s.owner from undertext_sessions s where {family s} s.forked_at is not null and exists (
   select 1 from undertext_messages m where {family m} m.session = s.no and m.source between ? and ?) order by s.no`
 const ROWS = `select m.key, ${KEY_OF_CONTENT}, m.session, m.kind, m.anchor, case when ${M_VISIBLE} then 1 else 0 end, m.pinned from`
 const COPIES = `${ROWS} {list ?} k {cross} undertext_messages m on {family m} m.session = k.value and m.source is not null

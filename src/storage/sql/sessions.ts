@@ -253,7 +253,7 @@ export function* insertSession(
     now,
     ...encodeFields({ ...fields, owner }),
   )
-  return (yield* sessionsWhere(sql, '{family} no = ?', no))[0]!
+  return yield* sessionNumbered(sql, no)
 }
 
 export const createSession = writing(
@@ -263,6 +263,11 @@ export const createSession = writing(
     return yield* insertSession(sql, id, fields, estimator)
   },
 )
+
+/** Returns a session of the current family by its number. */
+export function* sessionNumbered(sql: Sql, no: unknown): Work<StoredSession> {
+  return (yield* sessionsWhere(sql, '{family} no = ?', no))[0]!
+}
 
 /** Returns sessions of the current family. */
 export function* sessionsWhere(sql: Sql, where: string, ...values: unknown[]): Work<StoredSession[]> {
@@ -388,7 +393,7 @@ export const updateSession = writing(
   ): Work<StoredSession> {
     const before = yield* requireSession(sql, id)
     yield* updateFields(sql, before, fields)
-    return (yield* sessionsWhere(sql, '{family} no = ?', before.no))[0]!
+    return yield* sessionNumbered(sql, before.no)
   },
 )
 

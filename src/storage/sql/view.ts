@@ -466,17 +466,22 @@ export const readMetadata = reading(
   'compactSession',
   function* (sql: Sql, id: string, keys: readonly number[]): Work<Map<number, JsonObject>> {
     yield* sql.enter(id)
-    const rows = yield* sql.all(
-      `select m.key, c.metadata from ${KEYED} join ${CONTENT_OF_M} where c.metadata is not null`,
-      JSON.stringify(keys),
-    )
-    return new Map(
-      rows.map(
-        ([key, metadata]) => [key as number, parseStoredObject(metadata, 'metadata', key as number)] as const,
-      ),
-    )
+    return yield* metadataOf(sql, keys)
   },
 )
+
+/** Returns the metadata of rows, by key, within the caller's transaction. */
+export function* metadataOf(sql: Sql, keys: readonly number[]): Work<Map<number, JsonObject>> {
+  const rows = yield* sql.all(
+    `select m.key, c.metadata from ${KEYED} join ${CONTENT_OF_M} where c.metadata is not null`,
+    JSON.stringify(keys),
+  )
+  return new Map(
+    rows.map(
+      ([key, metadata]) => [key as number, parseStoredObject(metadata, 'metadata', key as number)] as const,
+    ),
+  )
+}
 
 /** SQL: `cross join` makes one step for each shown part, instead of one for each pair. Exported for the test of its plan. */
 export const SHOWN_QUERY = `select m.key, r.part, ${TEXT_OF_R} from {list ?} k join undertext_messages m on {family m} m.key = k.value
