@@ -282,7 +282,7 @@ table('backups', 'INVALID_INPUT', {
   'an address of a server': (s) => s.backup('postgres://user:secret@host/chats'),
   'the store itself': (s) => s.backup(join(folder, 'chats.db'), { overwrite: true }),
   'the log of the store': (s) => s.backup(join(folder, 'chats.db-wal'), { overwrite: true }),
-  'a signal that is none': (s) => s.backup(join(folder, 'b.db'), { signal: bad({ aborted: false }) }),
+  'an invalid signal': (s) => s.backup(join(folder, 'b.db'), { signal: bad({ aborted: false }) }),
   'progress that is no function': (s) => s.backup(join(folder, 'b.db'), { onProgress: bad(true) }),
 })
 
@@ -299,7 +299,7 @@ table('turns', 'INVALID_INPUT', {
   'a wait without end': (s) => s.beginTurn('s', { waitMs: Number.POSITIVE_INFINITY }),
   'an idle time of nothing': (s) => s.beginTurn('s', { idleMs: 0 }),
   'an idle time that no timer has': (s) => s.beginTurn('s', { idleMs: 2 ** 31 }),
-  'a signal that is none': (s) => s.beginTurn('s', { signal: bad({ aborted: false }) }),
+  'an invalid signal': (s) => s.beginTurn('s', { signal: bad({ aborted: false }) }),
   'taking over by a text': (s) => s.beginTurn('s', { takeOver: bad('yes') }),
   'a draft that is a text': inTurn((turn) => turn.flush(bad(CANARY))),
   'a draft with a role that nobody has': inTurn((turn) =>
@@ -308,7 +308,7 @@ table('turns', 'INVALID_INPUT', {
   'a draft of more than 16 MB': inTurn((turn) => turn.flush([say('assistant', CANARY.repeat(2_000_000))])),
   'a step that is a text': inTurn((turn) => turn.append(bad(CANARY))),
   'an answer without messages': inTurn((turn) => turn.finish(bad({ said: CANARY }))),
-  'an answer with a message that is none': inTurn((turn) => turn.finish({ messages: [bad(CANARY)] })),
+  'an answer with an invalid message': inTurn((turn) => turn.finish({ messages: [bad(CANARY)] })),
   'a rewind to a text': inTurn((turn) => turn.rewind(bad({ from: CANARY }))),
   'a call that is a number': inTurn((turn) => turn.claimCall(bad(5))),
   'a claim with a misspelt option': inTurn((turn) => turn.claimCall('a', bad({ agian: true }))),

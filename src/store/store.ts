@@ -114,8 +114,8 @@ const forgotten = new FinalizationRegistry<{ owned: Map<string, WeakRef<object>>
  *
  * Methods that need an existing session throw `SESSION_NOT_FOUND` for an unknown one, unless their own description says otherwise. All
  * methods throw `INVALID_INPUT` for invalid arguments, `STORE_CLOSED`, `STORE_BUSY`, `STORE_CORRUPT`, `STORE_UNAVAILABLE`, and, within
- * `also` and for a connection of the application, `IN_TRANSACTION`; methods that write also throw `STORE_READONLY` and `STORE_FULL`. If a method throws,
- * nothing was written and the store remains usable. The exception: `compactSession` and `compactions.hide` read their result after the
+ * `also` and for a connection of the application, `IN_TRANSACTION`; methods that write also throw `STORE_READONLY` and `STORE_FULL`. If a
+ * method throws, nothing was written and the store remains usable. The exception: `compactSession` and `compactions.hide` read their result after the
  * commit; if only that read fails, the work is done.
  */
 export class Store<S extends Storage = Storage> {

@@ -47,7 +47,10 @@ const tsvector = customType<{ data: string }>({ dataType: () => 'tsvector' })
 const bytea = customType<{ data: Uint8Array }>({ dataType: () => 'bytea' })
 const family = () => long('family').notNull()
 
-/** The address of each session, by its id and its owner (empty for none, a hash for a long name). This is the only table that is keyed by the caller's id. */
+/**
+ * The address of each session, by its id and its owner (empty for none, a hash for a long name). This is the only table that is keyed by
+ * the caller's id.
+ */
 export const names = undertext.table(
   'names',
   {

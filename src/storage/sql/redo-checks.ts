@@ -14,8 +14,8 @@ import type { Work } from './work.ts'
 /* The conditions for a redo: the view must stay valid. laws.ts checks the same for new plans. */
 
 /**
- * Returns the figures of the rows that a redo hides, without the number of retired ones. Tagging checks later that these rows are visible. Throws if other rows have become
- * visible in their span.
+ * Returns the figures of the rows that a redo hides, without the number of retired ones. Tagging checks later that these rows are visible.
+ * Throws if other rows have become visible in their span.
  */
 export function* figuresInSpan(
   sql: Sql,

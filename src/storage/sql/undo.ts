@@ -337,7 +337,8 @@ export function* writeTurned(
 
 /**
  * Hides or shows the rows of a compaction, retires or restores its inserted row, and sets the shown texts and counters. Returns the figures
- * of the rows that became visible, `undefined` if the rows were not as expected. `figuresOfCovered` returns the figures of its rows; it is called after their tags are set.
+ * of the rows that became visible, `undefined` if the rows were not as expected. `figuresOfCovered` returns the figures of its rows; it is
+ * called after their tags are set.
  */
 function* setActive(
   sql: Sql,

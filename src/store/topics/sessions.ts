@@ -109,8 +109,9 @@ export class Sessions {
   }
 
   /**
-   * Returns a session with its counters. With `owner`, only a session of this owner is returned, as by `store.forOwner(owner)`. With `counts`, also counts the messages, the rows of the view that are sent, and the silent messages (those without a part that is
-   * sent, such as an agent's bookkeeping). That reads every row, while the counters cost nothing.
+   * Returns a session with its counters. With `owner`, only a session of this owner is returned, as by `store.forOwner(owner)`. With
+   * `counts`, also counts the messages, the rows of the view that are sent, and the silent messages (those without a part that is sent,
+   * such as an agent's bookkeeping). That reads every row, while the counters cost nothing.
    */
   async get(
     sessionId: string,
