@@ -1,0 +1,55 @@
+import { useEffect, useState } from 'preact/hooks'
+import type { LiveState } from '../verbs.ts'
+import { ownerOfPage } from './router.ts'
+
+/** The state of the store and of a session, whoever changed it; `connected` is false while the server doesn't answer. */
+export type Live = {
+  readonly state: LiveState | undefined
+  readonly connected: boolean
+  /** Changes with the session: pass it to `useCall` as the version. */
+  readonly version: string
+  /** The last event of a compaction that runs in the server's process. */
+  readonly progress: Progress | undefined
+}
+
+/** The events `compaction` of the store, as far as the page shows them. */
+export type Progress = {
+  readonly sessionId: string
+  readonly runId: string
+  readonly phase: string
+  readonly stage?: string
+  readonly percent?: number
+  readonly tokensBefore?: number
+  readonly tokensAfter?: number
+  readonly targetTokens?: number
+}
+
+/** Listens to the server as long as the component exists. */
+export function useLive(sessionId?: string): Live {
+  const [state, setState] = useState<LiveState>()
+  const [connected, setConnected] = useState(true)
+  const [progress, setProgress] = useState<Progress>()
+  useEffect(() => {
+    setState(undefined)
+    setProgress(undefined)
+    const owner = ownerOfPage()
+    const query =
+      sessionId === undefined
+        ? ''
+        : `?${new URLSearchParams({ session: sessionId, ...(owner && { owner }) })}`
+    const source = new EventSource(`events${query}`)
+    source.addEventListener('open', () => setConnected(true))
+    source.addEventListener('error', () => setConnected(false))
+    source.addEventListener('state', (event) => setState(JSON.parse(event.data)))
+    source.addEventListener('progress', (event) => setProgress(JSON.parse(event.data)))
+    return () => source.close()
+  }, [sessionId])
+  return { state, connected, version: versionOf(state, sessionId), progress }
+}
+
+function versionOf(state: LiveState | undefined, sessionId: string | undefined): string {
+  if (state === undefined) return ''
+  if (sessionId === undefined) return state.newest ?? ''
+  const { session } = state
+  return session ? [session.version, session.viewEpoch, session.messageCount, session.auditNo].join() : ''
+}

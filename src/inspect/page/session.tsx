@@ -1,0 +1,286 @@
+import { useState } from 'preact/hooks'
+import type { Session } from '../../storage/storage.ts'
+import type { ContextStats } from '../../store/compaction/stats.ts'
+import { archive, bringBack, canChange, fork, rename } from './actions.tsx'
+import { download, facts, useCall } from './api.ts'
+import { Compactions } from './compactions.tsx'
+import { ContextView } from './context.tsx'
+import { Conversation } from './conversation.tsx'
+import { SessionCosts } from './costs.tsx'
+import { counted, money, percent, short } from './format.ts'
+import { useKeys } from './keys.tsx'
+import { type Live, useLive } from './live.ts'
+import { Requests } from './requests.tsx'
+import { go, type Query, type Route, sessionLink, sessionsLink, TABS, type Tab } from './router.ts'
+import {
+  attempt,
+  Badge,
+  Bar,
+  type ByCategory,
+  Dialog,
+  Failed,
+  Id,
+  Legend,
+  Menu,
+  Skeleton,
+  Time,
+  tokensByCategory,
+} from './ui.tsx'
+
+/** What every tab of a session receives. */
+export type TabProps = {
+  readonly session: Session
+  readonly live: Live
+  /** Changes whenever the session does: the version for `useCall`. */
+  readonly version: string
+  readonly query: Query
+  readonly stats: ContextStats | undefined
+}
+
+const NAMES: { readonly [tab in Tab]: string } = {
+  conversation: 'Conversation',
+  requests: 'Requests',
+  context: 'Context',
+  compactions: 'Compactions',
+  costs: 'Costs',
+}
+
+/** A session: its header, and one of its tabs. */
+export function SessionPage({ route }: { readonly route: Extract<Route, { page: 'session' }> }) {
+  const { id, tab, query } = route
+  const live = useLive(id)
+  const session = useCall('sessions.get', [id], live.version)
+  const stats = useCall('getContextStats', [id], live.version)
+  const [kept, setKept] = useState<{ session?: Session; stats?: ContextStats }>({})
+  // The last values stay while they are read again, so that nothing jumps.
+  const shown = session.value ?? kept.session
+  const shownStats = stats.value ?? kept.stats
+  if (session.value !== undefined && session.value !== kept.session)
+    setKept({ ...kept, session: session.value })
+  if (stats.value && stats.value !== kept.stats) setKept({ ...kept, stats: stats.value })
+  useKeys(
+    'Session',
+    TABS.map((one, at) => ({ keys: String(at + 1), label: NAMES[one], run: () => go(sessionLink(id, one)) })),
+  )
+  if (session.error !== undefined) return <Failed error={session.error} retry={session.reload} />
+  if (shown === undefined)
+    return (
+      <div class="page">
+        <Skeleton lines={8} />
+      </div>
+    )
+  const props: TabProps = { session: shown, live, version: live.version, query, stats: shownStats }
+  return (
+    <div class={`session session-${tab}`}>
+      <Header session={shown} stats={shownStats} live={live} />
+      <nav class="tabs" aria-label="Session">
+        {TABS.map((one) => (
+          <a key={one} href={sessionLink(id, one)} aria-current={one === tab ? 'page' : undefined}>
+            {NAMES[one]}
+          </a>
+        ))}
+      </nav>
+      {tab === 'conversation' && <Conversation {...props} />}
+      {tab === 'requests' && <Requests {...props} />}
+      {tab === 'context' && <ContextView {...props} />}
+      {tab === 'compactions' && <Compactions {...props} />}
+      {tab === 'costs' && <SessionCosts {...props} />}
+    </div>
+  )
+}
+
+function Header({
+  session,
+  stats,
+  live,
+}: {
+  readonly session: Session
+  readonly stats: ContextStats | undefined
+  readonly live: Live
+}) {
+  const { id, title, model, provider, owner, forkedFrom } = session
+  const usage = useCall('requests.usage', [id], live.version)
+  const forks = useCall('sessions.forks', [id], live.version)
+  const [isRenaming, setRenaming] = useState(false)
+  const [isExporting, setExporting] = useState(false)
+  const run = live.state?.session?.run
+  return (
+    <header class="session-head">
+      <div class="session-line">
+        <a href={sessionsLink()} class="back" aria-label="All sessions">
+          ←
+        </a>
+        <h1 title={title ?? id}>{title ?? <span class="untitled">{id}</span>}</h1>
+        <Id id={id} />
+        {!live.connected && <Badge kind="warn">not connected</Badge>}
+        {live.state?.session?.turn && <Badge kind="accent">answering</Badge>}
+        {run && <Badge kind="accent">compacting</Badge>}
+        <span class="spring" />
+        <Menu
+          label="Actions for this session"
+          items={[
+            canChange && { label: 'Rename', run: () => setRenaming(true) },
+            canChange && { label: 'Fork', hint: 'a copy to continue', run: () => void fork(id) },
+            canChange &&
+              forkedFrom !== undefined && {
+                label: 'Bring the outcome back',
+                run: () => void bringBack(id, forkedFrom.sessionId),
+              },
+            { label: 'Export', run: () => setExporting(true) },
+            canChange && {
+              label: session.archivedAt === undefined ? 'Archive' : 'Move back to the list',
+              run: () => void archive(id, session.archivedAt === undefined),
+            },
+          ]}
+        />
+      </div>
+      <div class="session-facts dim">
+        <span>{[provider, model].filter(Boolean).join(' / ') || 'no model'}</span>
+        {facts.owners && owner !== undefined && <span>owner {owner}</span>}
+        <span>{counted(session.messageCount, 'message')}</span>
+        <span>{counted(session.activeCompactions, 'compaction')} in force</span>
+        {usage.value && <span>{money(usage.value.total.cost)}</span>}
+        <span>
+          changed <Time at={session.updatedAt} />
+        </span>
+        {forkedFrom !== undefined && (
+          <a href={sessionLink(forkedFrom.sessionId, 'conversation', { message: forkedFrom.position })}>
+            forked at {forkedFrom.position}
+          </a>
+        )}
+        {forks.value && forks.value.length > 0 && (
+          <Menu
+            label="Forks"
+            items={forks.value.map((one) => ({
+              label: one.title ?? one.id,
+              hint: `at ${one.forkedFrom?.position}`,
+              run: () => go(sessionLink(one.id)),
+            }))}
+          >
+            {counted(forks.value.length, 'fork')} ▾
+          </Menu>
+        )}
+      </div>
+      {stats !== undefined && <ContextBar stats={stats} />}
+      {isRenaming && <Rename session={session} onClose={() => setRenaming(false)} />}
+      {isExporting && <Export session={session} onClose={() => setExporting(false)} />}
+    </header>
+  )
+}
+
+/** The tokens of the next request by category. */
+export function partsOf(stats: ContextStats): ByCategory {
+  const {
+    systemPrompt,
+    toolDefinitions,
+    conversationHistory,
+    currentPrompt,
+    fileAttachments,
+    unseen = 0,
+  } = stats.breakdown
+  return {
+    ...tokensByCategory(stats.sizes, conversationHistory),
+    system: systemPrompt,
+    tools: toolDefinitions,
+    other: currentPrompt + fileAttachments + unseen,
+  }
+}
+
+function ContextBar({ stats }: { readonly stats: ContextStats }) {
+  const { availableInputTokens: available, estimatedInputTokens: used, usageRatio, threshold } = stats
+  const parts = partsOf(stats)
+  return (
+    <details class="context-bar">
+      <summary>
+        <Bar
+          label="Context"
+          parts={parts}
+          limit={available}
+          marks={[{ at: threshold * available, label: `Compaction is due at ${percent(threshold)}` }]}
+        />
+        <span class="nowrap">
+          <b class={stats.shouldCompact ? 'warn-text' : ''}>{short(used)}</b>
+          <span class="dim">
+            {' '}
+            of {short(available)} tokens, {percent(usageRatio)}
+          </span>
+        </span>
+      </summary>
+      <Legend parts={parts} />
+      <p class="dim small">
+        Window {short(stats.contextWindow.tokens)} ({stats.contextWindow.source}),{' '}
+        {short(stats.outputReserve.tokens)} reserved for the answer. Figures: {stats.source}.
+      </p>
+    </details>
+  )
+}
+
+function Rename({ session, onClose }: { readonly session: Session; onClose(): void }) {
+  const [title, setTitle] = useState(session.title ?? '')
+  return (
+    <Dialog title="Rename" onClose={onClose}>
+      <form
+        onSubmit={(event) => {
+          event.preventDefault()
+          onClose()
+          void rename(session.id, title || null, session.title ?? null)
+        }}
+      >
+        <input
+          type="text"
+          autofocus
+          aria-label="Title"
+          value={title}
+          onInput={(event) => setTitle(event.currentTarget.value)}
+        />
+        <footer class="dialog-foot">
+          <button type="button" onClick={onClose}>
+            Cancel
+          </button>
+          <button type="submit" class="primary">
+            Rename
+          </button>
+        </footer>
+      </form>
+    </Dialog>
+  )
+}
+
+const FORMATS = [
+  { format: 'html', label: 'HTML', hint: 'one page to read' },
+  { format: 'markdown', label: 'Markdown', hint: 'text to paste' },
+  { format: 'json', label: 'JSON', hint: 'for programs' },
+] as const
+
+function Export({ session, onClose }: { readonly session: Session; onClose(): void }) {
+  const [full, setFull] = useState(false)
+  return (
+    <Dialog title="Export" onClose={onClose}>
+      <fieldset class="choices">
+        <legend class="hidden-text">What to export</legend>
+        <label>
+          <input type="radio" name="full" checked={!full} onChange={() => setFull(false)} /> the view: what
+          the model would be sent now
+        </label>
+        <label>
+          <input type="radio" name="full" checked={full} onChange={() => setFull(true)} /> everything stored
+        </label>
+      </fieldset>
+      <footer class="dialog-foot">
+        {FORMATS.map(({ format, label, hint }) => (
+          <button
+            key={format}
+            type="button"
+            title={hint}
+            onClick={() => {
+              onClose()
+              void attempt(() => download({ session: session.id, format, full }))
+            }}
+          >
+            {label}
+          </button>
+        ))}
+      </footer>
+    </Dialog>
+  )
+}
