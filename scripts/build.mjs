@@ -2,11 +2,12 @@ import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'no
 import { builtinModules } from 'node:module'
 import { dirname, join, relative } from 'node:path'
 import { build, transform } from 'esbuild'
+import { embedPage } from './page.mjs'
 
 /*
  * Bundles the entries of package.json and the command line into dist, in chunks that they share. The package's own dependencies and its
- * optional peers stay imports; the packages that only the command line needs are part of its chunks, minified, with their licenses
- * beside the program. Declarations that no entry leads to are removed. Another folder than dist may be named.
+ * optional peers stay imports; the packages that only the command line and the page of the inspector need are part of the chunks, minified,
+ * with their licenses beside the program. Declarations that no entry leads to are removed. Another folder than dist may be named.
  */
 
 const { exports, dependencies, peerDependencies } = JSON.parse(readFileSync('package.json', 'utf8'))
@@ -29,6 +30,9 @@ const minifyPackages = {
   },
 }
 
+/** What went into the page, which is embedded as text. */
+const pageInputs = []
+
 const { metafile } = await build({
   entryPoints: [
     ...entries.map(({ default: file }) => file.replace('./dist/', 'src/').replace(/\.js$/, '.ts')),
@@ -44,11 +48,11 @@ const { metafile } = await build({
   platform: 'node',
   target: 'node20.19',
   external: Object.keys({ ...dependencies, ...peerDependencies }),
-  plugins: [minifyPackages],
+  plugins: [minifyPackages, embedPage(({ inputs }) => pageInputs.push(...Object.keys(inputs)))],
   logLevel: 'warning',
 })
 
-const folders = Object.keys(metafile.inputs).flatMap(
+const folders = [...Object.keys(metafile.inputs), ...pageInputs].flatMap(
   (input) => /^.*node_modules\/(?:@[^/]+\/)?[^/]+/.exec(input)?.[0] ?? [],
 )
 const notices = [...new Set(folders)].sort().map((folder) => {

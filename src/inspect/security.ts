@@ -77,7 +77,7 @@ export function failed(error: unknown): Response {
   if (error instanceof Refusal)
     return json({ error: { code: error.code, message: error.message, facts: {} } }, error.status)
   if (!isUndertextError(error)) {
-    const message = 'The server failed, and changed nothing that it does not show. Try again.'
+    const message = 'The server failed. Reload the page to see what holds now.'
     return json({ error: { code: 'INTERNAL', message, facts: {} } }, 500)
   }
   const { code, message, facts } = error

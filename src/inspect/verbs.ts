@@ -67,7 +67,10 @@ type Method<V extends Verb> = V extends `${infer Topic}.${infer Name}`
     ? Store[V]
     : never
 
-/** A preview is an object of the store that JSON can't carry: the server keeps it, and `compactSession` names it. */
+/**
+ * A preview is an object of the store that JSON can't carry: the server keeps it, and `compactSession` names it. Its `messages`, and those
+ * of a compaction's result, are empty unless the call asked for the `whole`: a view may be long.
+ */
 export type NamedPreview = CompactionPreview & { readonly previewId: string }
 
 /** Verbs whose arguments or results JSON can't carry as they are, or that have overloads, of which the page uses one. */
@@ -112,8 +115,8 @@ export type Answer<V extends Verb = Verb> =
     }
 
 /**
- * What a call says of a text that it shortened: the length that it had. The server adds it to the row in which the text is, so that the page
- * can offer the whole.
+ * What a call says of texts that it shortened: the number of characters that were left out. The server adds it to the row in which the texts
+ * are (else to the element of the list, or to the result), so that the page can offer the whole.
  */
 export type Shortened = { readonly shortened?: number }
 
@@ -131,8 +134,8 @@ export type PlacedMedia = {
 
 /** The facts that the server sends on opening, and again whenever one of them changes (server-sent events, `event: state`). */
 export type LiveState = {
-  /** Changes if a session was added or has a new message; undefined for an empty store. */
-  readonly newest: string | undefined
+  /** Changes if a session was added or has a new message; undefined for an empty store, and if the query has a session. */
+  readonly newest?: string | undefined
   /** Of the session in the query; null if it doesn't exist. */
   readonly session?: {
     readonly version: number

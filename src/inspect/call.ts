@@ -1,0 +1,124 @@
+import { z } from 'zod'
+import { UndertextError } from '../core/errors.ts'
+import { check, nameSchema } from '../core/messages/check.ts'
+import { isObject } from '../core/messages/json.ts'
+import type { Store } from '../store/store.ts'
+import { mediaAddress } from './media.ts'
+import { isPreview, type Previews, previewIdIn } from './previews.ts'
+import { Refusal } from './security.ts'
+import { ownedBy } from './store-owner.ts'
+import { sendable } from './values.ts'
+import { CHANGES, READS, type Verb } from './verbs.ts'
+
+/* Calls of the store's methods by the page. */
+
+const callSchema = z.strictObject({
+  verb: z.string(),
+  args: z.array(z.unknown()).max(10),
+  whole: z.boolean().default(false),
+  owner: nameSchema.optional(),
+})
+
+const VERBS: ReadonlySet<string> = new Set([...READS, ...CHANGES])
+const CHANGING: ReadonlySet<string> = new Set(CHANGES)
+
+/** The argument with the options of verbs that record who made a change. */
+const OPTIONS_AT: { readonly [verb in Verb]?: number } = {
+  compactSession: 1,
+  previewCompaction: 1,
+  undoCompaction: 2,
+  redoCompaction: 2,
+  rewind: 1,
+  'messages.pin': 2,
+  'messages.unpin': 2,
+  'compactions.hide': 2,
+  'sessions.fork': 1,
+  'sessions.bringBack': 1,
+}
+
+/** Verbs whose options take a signal, at the same place. */
+const ABORTABLE: ReadonlySet<string> = new Set(['compactSession', 'previewCompaction'])
+
+/** What all calls of a handler share. */
+export type Calling = {
+  readonly readonly: boolean
+  readonly actor: string
+  readonly previews: Previews
+}
+
+/** Calls a method and returns its result as JSON for the page. Throws the errors of the method, and `Refusal`. */
+export async function callVerb(
+  store: Store,
+  body: unknown,
+  { readonly, actor, previews }: Calling,
+  signal: AbortSignal,
+): Promise<unknown> {
+  const { verb: name, args: given, whole, owner } = check(callSchema, body, 'call')
+  if (!isVerb(name)) throw unknownVerb()
+  // JSON writes an omitted argument before a given one as null.
+  const args = given.map((one) => one ?? undefined)
+  if (readonly && (CHANGING.has(name) || paysForSummary(name, args)))
+    throw new UndertextError('STORE_READONLY', { verb: name, detail: 'This inspector is read-only' })
+  const own = ownedBy(store, owner)
+  const method = methodOf(own, name)
+  const previewId = name === 'compactSession' ? previewIdIn(args[1]) : undefined
+  if (previewId !== undefined) args[1] = previews.find(own, args[0], previewId)
+  else addOptions(name, args, { actor, signal })
+  const result = await method(...args)
+  const [sessionId] = args
+  const value = sendable(withoutView(result, whole), {
+    whole,
+    address: (place, version) => mediaAddress({ session: String(sessionId), owner, ...place, version }),
+  })
+  return isPreview(result) ? { ...(value as object), previewId: previews.add(own, result) } : (value ?? null)
+}
+
+function isVerb(name: string): name is Verb {
+  return VERBS.has(name)
+}
+
+function unknownVerb(): Refusal {
+  return new Refusal('UNKNOWN_VERB', 404, 'The inspector has no such method. Reload the page.')
+}
+
+/** Returns a method, bound. The name is one of the lists, never one that the caller made up. */
+function methodOf(store: Store, verb: Verb): (...args: readonly unknown[]) => unknown {
+  const [first = '', second] = verb.split('.')
+  const all = store as unknown as { readonly [name: string]: unknown }
+  const owner = second === undefined ? all : (all[first] as { readonly [name: string]: unknown })
+  const method = owner[second ?? first]
+  if (typeof method !== 'function') throw unknownVerb()
+  return method.bind(owner) as (...args: readonly unknown[]) => unknown
+}
+
+/** A preview with `summarize` calls a model and records its cost. */
+function paysForSummary(verb: Verb, [, config]: readonly unknown[]): boolean {
+  return verb === 'previewCompaction' && isObject(config) && config.summarize === true
+}
+
+/** Adds the actor of a change, unless the caller names one, and the signal of the request, which only the server has. */
+function addOptions(
+  verb: Verb,
+  args: unknown[],
+  { actor, signal }: { actor: string; signal: AbortSignal },
+): void {
+  const at = OPTIONS_AT[verb]
+  if (at === undefined) return
+  const added = { actor, ...(ABORTABLE.has(verb) && { signal }) }
+  const options = args[at]
+  const [, target] = args
+  if (verb === 'undoCompaction' && isObject(target)) {
+    // The options of an undo that stops at a size are in its target.
+    if (isObject(target.ifFits)) args[1] = { ...target, ifFits: { actor, ...target.ifFits } }
+  } else if (options === undefined || isObject(options)) {
+    while (args.length <= at) args.push(undefined)
+    args[at] = { ...added, ...options, ...(ABORTABLE.has(verb) && { signal }) }
+  }
+}
+
+/** The whole view after a compaction may be long, and the page reads the rows that it shows. */
+function withoutView(result: unknown, whole: boolean): unknown {
+  if (whole || !isObject(result) || !('tokensAfter' in result) || !Array.isArray(result.messages))
+    return result
+  return { ...result, messages: [] }
+}

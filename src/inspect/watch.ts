@@ -1,0 +1,123 @@
+import type { CompactionEvent } from '../store/events.ts'
+import { type Store, storageOf } from '../store/store.ts'
+import type { LiveState } from './verbs.ts'
+
+/*
+ * What changes in a store, whoever changes it. Only heads of sessions are read, so a look takes the same time at any length. Connections
+ * that watch the same session share one watch.
+ */
+
+/** Milliseconds between two looks, so that a change is seen within a second. */
+const PERIOD_MS = 400
+/** A look takes at most this share of the time: the list of very many sessions is sorted anew each time. */
+const MAX_SHARE = 0.1
+/** Milliseconds until the next look after one that failed. */
+const RETRY_MS = 2_000
+
+export type Watcher = {
+  state(state: LiveState): void
+  progress(event: CompactionEvent): void
+  /** The store was closed. */
+  end(): void
+}
+
+type SessionState = NonNullable<LiveState['session']>
+
+class Watch {
+  readonly #look: () => Promise<LiveState>
+  readonly #stop: () => void
+  readonly watchers = new Set<Watcher>()
+  #timer: NodeJS.Timeout | undefined
+  #last: { readonly state: LiveState; readonly text: string } | undefined
+
+  constructor(store: Store, session: string | undefined) {
+    this.#look = () => (session === undefined ? listState(store) : sessionState(store, session))
+    this.#stop = store.on('compaction', (event) => {
+      if (session === undefined || event.sessionId === session)
+        for (const watcher of this.watchers) watcher.progress(event)
+    })
+    void this.#run()
+  }
+
+  add(watcher: Watcher): void {
+    this.watchers.add(watcher)
+    if (this.#last !== undefined) watcher.state(this.#last.state)
+  }
+
+  close(): void {
+    clearTimeout(this.#timer)
+    this.#stop()
+    this.watchers.clear()
+  }
+
+  async #run(): Promise<void> {
+    const begun = performance.now()
+    let waitMs = PERIOD_MS
+    try {
+      const state = await this.#look()
+      const text = JSON.stringify(state)
+      if (text !== this.#last?.text) {
+        this.#last = { state, text }
+        for (const watcher of this.watchers) watcher.state(state)
+      }
+      waitMs = Math.max(PERIOD_MS, (performance.now() - begun) / MAX_SHARE)
+    } catch (error) {
+      if ((error as { readonly code?: unknown } | null)?.code === 'STORE_CLOSED') {
+        for (const watcher of [...this.watchers]) watcher.end()
+        return
+      }
+      // A store that is busy now answers later.
+      waitMs = RETRY_MS
+    }
+    if (this.watchers.size > 0) this.#timer = setTimeout(() => void this.#run(), waitMs).unref()
+  }
+}
+
+/** The watches of a handler: one for each store and session that someone watches. */
+export class Watches {
+  readonly #watches = new WeakMap<Store, Map<string, Watch>>()
+
+  /** Watches a session, or the list. Returns a function that ends it. */
+  add(store: Store, session: string | undefined, watcher: Watcher): () => void {
+    const ofStore = this.#watches.get(store) ?? new Map<string, Watch>()
+    this.#watches.set(store, ofStore)
+    const key = session ?? ''
+    const watch = ofStore.get(key) ?? new Watch(store, session)
+    ofStore.set(key, watch)
+    watch.add(watcher)
+    return () => {
+      watch.watchers.delete(watcher)
+      if (watch.watchers.size > 0 || ofStore.get(key) !== watch) return
+      watch.close()
+      ofStore.delete(key)
+    }
+  }
+}
+
+async function listState(store: Store): Promise<LiveState> {
+  const [newest] = await storageOf(store).listSessions({ archived: false, limit: 1 })
+  return { newest: newest && JSON.stringify([newest.incarnation, newest.version, newest.messageCount]) }
+}
+
+async function sessionState(store: Store, id: string): Promise<LiveState> {
+  const storage = storageOf(store)
+  const session = await storage.session(id)
+  const point = session && (await storage.present(id))
+  if (session === undefined || point === undefined) return { session: null }
+  const { version, viewEpoch, messageCount } = session
+  const held = {
+    turn: await isHeld(() => storage.turns.active(id)),
+    run: await isHeld(() => storage.leaseInTheWay(id)),
+  }
+  const state: SessionState = { version, viewEpoch, messageCount, auditNo: point.audit, ...held }
+  return { session: state }
+}
+
+/** A claim that can't be read holds nothing: its session was purged meanwhile, or a read-only store can't end a claim that expired. */
+async function isHeld(claim: () => unknown): Promise<boolean> {
+  try {
+    return (await claim()) !== undefined
+  } catch {
+    return false
+  }
+}
