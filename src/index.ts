@@ -325,6 +325,7 @@ export type {
   StatsOptions,
   UsageInput,
 } from './store/config/store-options.ts'
+export type { Costs, CostsOptions, DayOfCompactions, DayOfRequests } from './store/costs.ts'
 export { DEFAULTS } from './store/defaults.ts'
 export type { ErasedOwner, EraseOwnerOptions } from './store/erase-owner.ts'
 export type {
@@ -385,6 +386,13 @@ export {
 } from './store/open.ts'
 export type { PurgedSession, PurgedText, PurgeTextOptions, TextScope } from './store/purge-text.ts'
 export type {
+  CacheCause,
+  ComparedRequests,
+  CompareRequestsOptions,
+  RequestComparison,
+  UncomparedRequest,
+} from './store/requests/compare.ts'
+export type {
   AskFailure,
   FileSummaryFailure,
   ProcessedFile,
@@ -443,6 +451,9 @@ export type {
   ListToolCallsOptions,
   Messages,
   ResolvedMoment,
+  Timeline,
+  TimelineOptions,
+  TimelinePoint,
   ToolOutputOptions,
   ViewDiff,
 } from './store/topics/messages.ts'

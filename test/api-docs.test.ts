@@ -49,6 +49,7 @@ const ARGUMENTS: Record<string, readonly unknown[]> = {
   getEffectiveHistory: [],
   'messages.moment': [{ audit: 1 }],
   'messages.diff': [{ audit: 1 }],
+  'messages.timeline': [],
   renderHistory: [{ provider: 'openai' }],
   'messages.toolOutput': ['call'],
   'messages.toolCalls': [],
@@ -84,6 +85,7 @@ const ARGUMENTS: Record<string, readonly unknown[]> = {
   'requests.recordAnswer': ['request', [1, 1]],
   'requests.list': [],
   'requests.get': ['request'],
+  'requests.compare': ['request'],
   withOverflowRecovery: [() => 1, { prompt: 'now' }],
   'sessions.export': [],
 }
@@ -91,7 +93,15 @@ const ARGUMENTS: Record<string, readonly unknown[]> = {
 /** Methods of the store as a whole, of jobs, notes and events, and those that take the records of a session. */
 const WITHOUT_A_SESSION = [
   ...['sessions.create', 'sessions.list', 'sessions.import', 'search', 'close', 'jobs.get', 'jobs.cancel'],
-  ...['limits.set', 'limits.list', 'limits.forget', 'notes.add', 'notes.list', 'notes.forget'],
+  ...[
+    'requests.costs',
+    'limits.set',
+    'limits.list',
+    'limits.forget',
+    'notes.add',
+    'notes.list',
+    'notes.forget',
+  ],
   ...['on', 'once', 'off', 'compactions.onBefore', 'backup', 'forOwner'],
   ...['privacy.eraseOwner', 'privacy.purgeText', 'privacy.applyRetention', 'privacy.scan'],
 ]

@@ -72,6 +72,7 @@ const VERBS: Record<string, (store: Store, id: string) => unknown> = {
   'messages.toolCalls': (s, id) => s.messages.toolCalls(id),
   'messages.expand': (s, id) => s.messages.expand(id, 'x'),
   'messages.expand (flat)': (s, id) => s.messages.expand(id, 'x', { flat: true }),
+  'messages.timeline': (s, id) => s.messages.timeline(id),
   'messages.pin': (s, id) => s.messages.pin(id, ['x']),
   'messages.unpin': (s, id) => s.messages.unpin(id, ['x']),
   'compactions.hide': (s, id) => s.compactions.hide(id, ['x']),
@@ -100,8 +101,10 @@ const VERBS: Record<string, (store: Store, id: string) => unknown> = {
   'sessions.reestimate': (s, id) => s.sessions.reestimate(id),
   'requests.recordUsage': (s, id) => s.requests.recordUsage(id, { inputTokens: 5 }),
   'requests.usage': (s, id) => s.requests.usage(id),
+  'requests.costs': (s, id) => s.requests.costs({ session: id }),
   'requests.list': (s, id) => s.requests.list(id),
   'requests.get': (s, id) => s.requests.get(id, 'x'),
+  'requests.compare': (s, id) => s.requests.compare(id, 'x'),
   'requests.recordAnswer': (s, id) => s.requests.recordAnswer(id, 'x', [1, 1]),
   'limits.learn': (s, id) => s.limits.learn(id, 'prompt is too long'),
   'jobs.start': (s, id) => s.jobs.start(id),
@@ -134,7 +137,12 @@ describe('ids that cannot be', () => {
     test(verb, async () => {
       for (const [kind, id] of Object.entries(IDS)) {
         // Those take an id that may be left out.
-        const mayBeLeftOut = ['sessions.create', 'sessions.list after', 'jobs.whenIdle'].includes(verb)
+        const mayBeLeftOut = [
+          'sessions.create',
+          'sessions.list after',
+          'jobs.whenIdle',
+          'requests.costs',
+        ].includes(verb)
         if (kind === 'undefined' && mayBeLeftOut) continue
         await refuses((s) => act(s, bad(id)), 'INVALID_INPUT', `${verb} with ${kind}`)
       }

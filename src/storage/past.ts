@@ -1,5 +1,6 @@
 import type { Role, RowKind, StoredMessage, ViewMessage } from '../core/messages/message.ts'
 import type { Moment, Point } from '../core/model/moment.ts'
+import type { RowsSize } from '../core/model/timeline.ts'
 import type { Readings } from '../core/tokens/calibration.ts'
 import type { Awaitable } from './jobs.ts'
 import type { MessageQuery, SessionFigures } from './sessions.ts'
@@ -52,6 +53,28 @@ export type PastDiff = {
   readonly changes: readonly ViewChange[]
 }
 
+/** The answers of a timeline. `from` and `to` are positions; `points` is the maximum number of answers, at least 2. */
+export type TimelineQuery = {
+  readonly from: number
+  readonly to: number | undefined
+  readonly points: number
+}
+
+/** An answer: its position, the point of what was sent for it, and the sizes there of the view and of the whole log. */
+export type PastAnswer = {
+  readonly answer: number
+  readonly point: Point
+  /** When the answer was created, in milliseconds since 1970. */
+  readonly time: number
+  readonly view: RowsSize
+  readonly log: RowsSize
+  /** The id of the recorded request that it answers. */
+  readonly request: string | undefined
+}
+
+/** Answers of a session, oldest first, and how many there are in the range. */
+export type PastTimeline = { readonly points: readonly PastAnswer[]; readonly answers: number }
+
 /**
  * The past of sessions. `undefined` as a moment means the present. Every method throws `SESSION_NOT_FOUND`; a moment can cause
  * `MESSAGE_NOT_FOUND`, `COMPACTION_NOT_FOUND` or `INVALID_INPUT`.
@@ -70,4 +93,6 @@ export interface Past {
   /** Returns the figures at a moment, without a provider's report; `undefined` for an unknown session. */
   stats(id: string, provider: string, model: string, moment: Moment): Awaitable<PastStats | undefined>
   diff(id: string, from: Moment, to: Moment | undefined): Awaitable<PastDiff>
+  /** Returns the sizes of the view at the answers of a session. */
+  timeline(id: string, query: TimelineQuery): Awaitable<PastTimeline>
 }

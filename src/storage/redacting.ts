@@ -127,6 +127,7 @@ const RULES: Rules<Omit<Storage, 'redaction' | 'seenBy'>> = {
   reasoning: NO_TEXT,
   cutParts: NO_TEXT,
   usage: NO_TEXT,
+  costs: NO_TEXT,
   cachedTokens: NO_TEXT,
   learnLimit: NO_TEXT,
   forgetLimit: NO_TEXT,
@@ -211,7 +212,14 @@ const RULES: Rules<Omit<Storage, 'redaction' | 'seenBy'>> = {
       table === 'notes' ? records.map((record) => redactedNote(redaction, record)) : records,
     ],
   },
-  past: { point: NO_TEXT, view: NO_TEXT, messages: NO_TEXT, stats: NO_TEXT, diff: NO_TEXT },
+  past: {
+    point: NO_TEXT,
+    view: NO_TEXT,
+    messages: NO_TEXT,
+    stats: NO_TEXT,
+    diff: NO_TEXT,
+    timeline: NO_TEXT,
+  },
 }
 
 /** Returns a storage that redacts what is written to it. */

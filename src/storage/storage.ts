@@ -140,8 +140,12 @@ export type Compaction = {
   readonly rowsHidden: number
   readonly partsReplaced: number
   readonly rowsInserted: number
-  /** The replaced parts, in log order; their originals are kept. */
-  readonly replaced: readonly { readonly messageId: string; readonly part: number }[]
+  /** The replaced parts, in log order; their originals are kept. Parts of summaries have no position. */
+  readonly replaced: readonly {
+    readonly messageId: string
+    readonly position?: number
+    readonly part: number
+  }[]
   /** The parts that it points to, such as the copy kept by a deduplication. */
   readonly requires: readonly { readonly messageId: string; readonly part: number }[]
   /** The ids of the inserted rows. */
@@ -272,6 +276,38 @@ export type ModelUsage = {
 export type RecordedUsage = {
   readonly models: readonly ModelUsage[]
   readonly summaries: readonly Pick<SummaryRecord, 'summarizer' | 'model' | 'usage' | 'cost'>[]
+}
+
+/** Which requests and compactions to add up: of a session or of all that are seen, from a time up to another. */
+export type CostsQuery = {
+  readonly session: string | undefined
+  readonly from: number
+  readonly to: number
+  /** How much earlier than in UTC a day begins. */
+  readonly offsetMs: number
+}
+
+/** Billed requests and compactions by day, in days since 1970. */
+export type RecordedCosts = {
+  /** `at`: the time of the last request. */
+  readonly requests: readonly ({ readonly day: number } & Omit<
+    ModelUsage,
+    'lastCacheReadTokens' | 'lastCacheCreationTokens'
+  >)[]
+  /** The compactions that were applied, and what they saved; the cost as far as it was reported, including failed attempts. */
+  readonly compactions: readonly {
+    readonly day: number
+    readonly summarizer?: string
+    readonly model?: string
+    readonly compactions: number
+    readonly tokensSaved: number
+    readonly cost?: number
+  }[]
+  /** The summaries with reported tokens and no reported cost. */
+  readonly summaries: readonly ({ readonly day: number; readonly at: number } & Pick<
+    SummaryRecord,
+    'summarizer' | 'model' | 'usage'
+  >)[]
 }
 
 /** The result of a report. */
@@ -452,7 +488,10 @@ export interface Storage {
    * the moment of the request, aren't recorded. Throws `SESSION_NOT_FOUND`, `REQUEST_NOT_FOUND`.
    */
   recordAnswer(id: string, request: string, answer: PositionRange): Awaitable<boolean>
-  /** Returns requests, oldest first. Throws `SESSION_NOT_FOUND`, and `REQUEST_NOT_FOUND` if `after` isn't in this session. */
+  /**
+   * Returns requests, oldest first, with `before` newest first. Throws `SESSION_NOT_FOUND`, and `REQUEST_NOT_FOUND` if `after` or `before`
+   * isn't an id of this session.
+   */
   requests(id: string, query: RequestQuery): Awaitable<StoredRequest[]>
   /** Returns a request with its texts, messages and view. Throws `SESSION_NOT_FOUND`, `REQUEST_NOT_FOUND`, `MESSAGE_NOT_FOUND`. */
   request(id: string, key: RequestKey): Awaitable<FoundRequest>
@@ -465,6 +504,8 @@ export interface Storage {
   cutParts(id: string): Awaitable<ReadonlyMap<number, readonly number[]>>
   /** Returns the billed tokens so far, by provider and model. Throws `SESSION_NOT_FOUND`. */
   usage(id: string): Awaitable<RecordedUsage>
+  /** Returns sums over billed requests and over compactions, by day. Throws `SESSION_NOT_FOUND`. */
+  costs(query: CostsQuery): Awaitable<RecordedCosts>
   /**
    * Returns the number of tokens that the last request left in the provider's cache, from its report. Returns `undefined` without a report,
    * for another model, and if the view has changed since other than by appends.

@@ -322,9 +322,24 @@ function totalsOf(models: SessionUsage['models']): UsageTotals {
 
 function addSummary(
   bills: readonly Bill[],
-  { model, usage, cost }: RecordedUsage['summaries'][number],
+  summary: RecordedUsage['summaries'][number],
   priceOf: PriceOf,
 ): void {
+  const { inputTokens, outputTokens, cost } = billOf(summary, priceOf, Date.now())
+  for (const bill of bills) {
+    bill.requests += 1
+    bill.inputTokens += inputTokens
+    bill.outputTokens += outputTokens
+    if (cost !== null) bill.cost = (bill.cost ?? 0) + cost
+  }
+}
+
+/** Returns the tokens of a summary as reported, and its cost as reported, otherwise by the list prices at a time. */
+export function billOf(
+  { model, usage, cost }: Pick<RecordedUsage['summaries'][number], 'model' | 'usage' | 'cost'>,
+  priceOf: PriceOf,
+  at: number,
+): Omit<Bill, 'requests'> {
   const inputTokens = numberIn(usage, 'inputTokens')
   const outputTokens = numberIn(usage, 'outputTokens')
   const cacheReadTokens = numberIn(usage, 'cacheReadTokens')
@@ -332,14 +347,8 @@ function addSummary(
   const fresh = Math.max(0, inputTokens - cacheReadTokens - cacheCreationTokens)
   const tokens = { requests: 1, inputTokens: fresh, cacheReadTokens, cacheCreationTokens, outputTokens }
   // A summarizer may name its model with or without a provider.
-  const listed = () => priceOf({ ...tokens, provider: undefined, model, at: Date.now() })
-  const known = cost ?? listed()
-  for (const bill of bills) {
-    bill.requests += 1
-    bill.inputTokens += inputTokens
-    bill.outputTokens += outputTokens
-    if (known !== null) bill.cost = (bill.cost ?? 0) + known
-  }
+  const listed = () => priceOf({ ...tokens, provider: undefined, model, at })
+  return { inputTokens, outputTokens, cost: cost ?? listed() }
 }
 
 function noBill(cost: Cost): Bill {

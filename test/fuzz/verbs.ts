@@ -24,6 +24,7 @@ export type Fixture = {
   readonly undoneId: string
   readonly noteId: string
   readonly requestId: string
+  readonly laterRequestId: string
   /** A request whose answer is recorded, and the position of its answer. */
   readonly answered: number
   readonly cursor: string
@@ -96,7 +97,7 @@ export async function furnish(store: Store, s: string): Promise<Fixture> {
   for await (const record of store.sessions.export(s)) records.push(record)
   return {
     ...{ store, s, messageId: 'm1', compactionId: summarized!.compactions[0]!.id, undoneId: undone.id },
-    ...{ noteId: note.id, requestId: requestId!, request, answered, jobId, cursor: cursor! },
+    ...{ noteId: note.id, requestId: requestId!, laterRequestId: other.requestId!, request, answered, jobId, cursor: cursor! },
     ...{ fork: `${s} fork`, records },
     summaryId: (await store.getEffectiveHistory(s)).find(({ kind }) => kind === 'summary')!.id,
     preview: (await store.previewCompaction(s, { targetTokens: 100, enableSummarize: false }))!,
@@ -175,6 +176,7 @@ export const CALLS: Readonly<Record<string, (fixture: Fixture) => readonly unkno
   getEffectiveHistory: ({ s, messageId }) => [s, { provenance: true, at: { afterMessage: messageId } }],
   'messages.moment': ({ s, compactionId }) => [s, { beforeCompaction: compactionId }],
   'messages.diff': ({ s }) => [s, { audit: 1 }, { time: 8e12 }],
+  'messages.timeline': ({ s }) => [s, { from: 1, to: 9, points: 2 }],
   renderHistory: ({ s }) => [
     s,
     { provider: 'anthropic', pendingCalls: 'keep', alsoReads: ['openai'], at: { beforeMessage: 5 } },
@@ -223,6 +225,8 @@ export const CALLS: Readonly<Record<string, (fixture: Fixture) => readonly unkno
     },
   ],
   'requests.usage': ({ s }) => [s],
+  'requests.costs': ({ s }) => [{ session: s, from: 0, to: new Date(), utcOffsetMinutes: -60 }],
+  'requests.costs (of all)': () => [{ utcOffsetMinutes: 840 }],
   'limits.learn': ({ s }) => [
     s,
     { status: 400, message: 'prompt is too long: 900 tokens > 800 maximum', error: { message: CANARY } },
@@ -303,6 +307,8 @@ export const CALLS: Readonly<Record<string, (fixture: Fixture) => readonly unkno
   'requests.recordAnswer': ({ s, requestId, answered }) => [s, requestId, [answered, answered]],
   'requests.list': ({ s }) => [s, { limit: 2 }],
   'requests.get': ({ s, requestId }) => [s, requestId],
+  'requests.compare': ({ s, laterRequestId }) => [s, laterRequestId],
+  'requests.compare (with another)': ({ s, laterRequestId, requestId }) => [s, laterRequestId, { with: requestId }],
   'requests.get (of an answer)': ({ s, answered }) => [s, { answer: answered }],
   withOverflowRecovery: ({ s }) => [s, () => 'answer', { ...ASKED, waitMs: 0 }],
   'sessions.import': () => [IMPORTED, { id: 'imported', source: 'elsewhere', owner: 'o' }],

@@ -35,10 +35,10 @@ const NO_TEXT_VERBS = new Set<string>([
   ...'jobs.start jobs.list jobs.get jobs.whenIdle jobs.cancel backup close offerBackground settleBackground forgetBackground'.split(
     ' ',
   ),
-  ...'messages.moment messages.diff recordAppended messages.pin messages.unpin refuseWithin compactions.recordProvider listCompactions compactions.get sessions.audit sessions.activeTurn'.split(
+  ...'messages.moment messages.diff messages.timeline recordAppended messages.pin messages.unpin refuseWithin compactions.recordProvider listCompactions compactions.get sessions.audit sessions.activeTurn'.split(
     ' ',
   ),
-  ...'undoCompaction requests.recordUsage requests.recordAnswer requests.usage requests.list limits.set limits.list limits.forget stats statsOf estimatorNamed requireSession'.split(
+  ...'undoCompaction requests.recordUsage requests.recordAnswer requests.usage requests.costs requests.list limits.set limits.list limits.forget stats statsOf estimatorNamed requireSession'.split(
     ' ',
   ),
 ])

@@ -491,10 +491,15 @@ const STORE_FACES: Face[] = [
       contextWindowTarget: 1_000,
     } as never),
   ),
-  ...overStore('moments', ['store.messages.moment', 'store.messages.diff'], async (store) => {
-    await store.messages.moment('s', { afterMessage: 1 })
-    await store.messages.diff('s', { beforeMessage: 1 })
-  }),
+  ...overStore(
+    'moments',
+    ['store.messages.moment', 'store.messages.diff', 'store.messages.timeline'],
+    async (store) => {
+      await store.messages.moment('s', { afterMessage: 1 })
+      await store.messages.diff('s', { beforeMessage: 1 })
+      await store.messages.timeline('s')
+    },
+  ),
   ...overStore('a turn', ['store.beginTurn'], async (store, messages) => {
     const turn = await store.beginTurn('s')
     await turn.flush(messages as never)

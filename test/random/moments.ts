@@ -12,10 +12,12 @@ import {
 } from '../../src/index.ts'
 import { outcomeOf, PREVIEWING, SESSION, type Step } from './differential.ts'
 import { checkRequests, checkSearch, type Sent, send } from './reading.ts'
+import { checkTimeline } from './timeline.ts'
 
 /*
  * Random sequences of verbs, after each of which the view, the rows and the figures are remembered together with the moments that name
- * this state. At the end every one of these moments still gives what was remembered, also in a restored copy. The same holds for a request that was recorded after each, and a search finds what is there.
+ * this state. At the end every one of these moments still gives what was remembered, also in a restored copy. The same holds for a request
+ * that was recorded after each, a search finds what is there, and the timeline has the figures of its moments.
  */
 
 type Open = (options: OpenOptions) => Promise<Store>
@@ -53,6 +55,7 @@ export async function checkMoments(
     const records: HistoryRecord[] = []
     if (remembered.length > 0) for await (const one of store.sessions.export(SESSION)) records.push(one)
     await checkCopy(records, remembered, await open(options), 'restored', sent)
+    if (remembered.length > 0) await checkTimeline(store, SESSION)
   } finally {
     vi.useRealTimers()
     await store.close()
@@ -182,6 +185,7 @@ async function checkCopy(
     if (sent === undefined) return
     await checkRequests(store, SESSION, sent)
     await checkSearch(store, SESSION)
+    await checkTimeline(store, SESSION)
   } finally {
     await store.close()
   }

@@ -4,6 +4,7 @@ import { describeAppendPreviews } from './contract/append-previews.ts'
 import { describeAudit } from './contract/audit.ts'
 import { describeBilling } from './contract/billing.ts'
 import { describeConcurrency } from './contract/concurrency.ts'
+import { describeCosts } from './contract/costs.ts'
 import { describeExpand } from './contract/expand.ts'
 import { describeForks } from './contract/forks.ts'
 import { describeHistories } from './contract/histories.ts'
@@ -29,6 +30,7 @@ import { describePrune } from './contract/stages-prune.ts'
 import { describeSummarize } from './contract/stages-summarize.ts'
 import { describeTruncate } from './contract/stages-truncate.ts'
 import { type Contract, KEEPS_ALL, type Keeps, type StoreFactory } from './contract/support.ts'
+import { describeTimeline } from './contract/timeline.ts'
 import { describeToolCalls } from './contract/tool-calls.ts'
 import { describeTurns } from './contract/turns.ts'
 import { describeUndo } from './contract/undo.ts'
@@ -66,6 +68,8 @@ export const CONTRACT: readonly Part[] = [
   describeReadings,
   describeRequests,
   describeMoments,
+  describeTimeline,
+  describeCosts,
   describeHistories,
   describeNotes,
   describeTurns,

@@ -367,6 +367,10 @@ export class ModelStorage implements Storage {
     )
   }
 
+  costs(): never {
+    throw new Error('the model keeps no requests')
+  }
+
   requests(): never {
     throw new Error('the model keeps no requests')
   }

@@ -1,4 +1,5 @@
 import { countBefore } from '../messages/json.ts'
+import { addSizes, NO_SIZES, type Sizes } from '../tokens/measure.ts'
 import { type Coverage, countRows, type RowSet, withoutRows } from './coverage.ts'
 
 /*
@@ -78,6 +79,13 @@ export function newestByPart<T extends { readonly part: number; readonly compact
     if (other === undefined || other.compaction < one.compaction) newest.set(one.part, one)
   }
   return [...newest.values()].sort((a, b) => a.part - b.part)
+}
+
+/** Returns what the newest replacement of each part of a row saves, together. */
+export function savedByNewest(
+  replacements: readonly { readonly part: number; readonly compaction: number; readonly saved: Sizes }[],
+): Sizes {
+  return newestByPart(replacements).reduce((sum, { saved }) => addSizes(sum, saved), NO_SIZES)
 }
 
 /**

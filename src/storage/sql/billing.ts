@@ -1,7 +1,14 @@
 import { defined } from '../../core/messages/json.ts'
 import type { Circuit, Spending } from '../jobs.ts'
 import { LEASE_MS } from '../process.ts'
-import type { BilledTokens, ModelUsage, RecordedUsage, UsageReport } from '../storage.ts'
+import type {
+  BilledTokens,
+  CostsQuery,
+  ModelUsage,
+  RecordedCosts,
+  RecordedUsage,
+  UsageReport,
+} from '../storage.ts'
 import { CIRCUIT, insertInto, setExcluded, USAGE, upsertInto } from './columns.ts'
 import { parseStoredObject, storedOptional, storedText } from './content-codec.ts'
 import { dueAt } from './jobs.ts'
@@ -145,6 +152,99 @@ function decodeSummary(row: Row): RecordedUsage['summaries'][number] {
   const usage = row[2] === null ? undefined : parseStoredObject(row[2], 'usage', 'compaction')
   const [summarizer, model] = [storedText(row[0], 'compaction'), storedText(row[1], 'compaction')]
   return { summarizer: summarizer ?? '', model, usage, cost: storedOptional(row[3], 'compaction') }
+}
+
+/** 100,000,000 days, the first day of the calendar of `Date`, so that no time is negative and the division rounds down. */
+const SHIFT_DAYS = 100_000_000
+const SHIFT_MS = SHIFT_DAYS * 86_400_000
+
+/** SQL: the number of the day of a time, plus `SHIFT_DAYS`. Its parameter is the offset of the days. */
+function dayOf(time: string): string {
+  return `(${time} + cast(? as integer) + ${SHIFT_MS}) / 86400000`
+}
+
+/** SQL: the compactions `c` that were applied. A rewind is none of them: it saves nothing. */
+const APPLIED = `c.status in ('active', 'undone') and (c.kind <> 'manual' or c.coverage not like '%"w":1%')`
+
+/**
+ * Returns sums over billed requests and over compactions, by day; of a session, or of all sessions that are seen. Throws
+ * `SESSION_NOT_FOUND`.
+ */
+export const readCosts = reading(
+  'requests.costs',
+  function* (sql: Sql, { session, from, to, offsetMs }: CostsQuery): Work<RecordedCosts> {
+    const head = session === undefined ? undefined : yield* requireHead(sql, session)
+    const rowsOf = (select: string, table: string, alias: string, time: string, where: string, rest = '') => {
+      const range = `${time} between ? and ? and ${where} ${rest}`
+      return head === undefined
+        ? sql.all(
+            `${select} from ${table} ${alias} join undertext_sessions s on {same s ${alias}} s.no = ${alias}.session
+             where {seen s} s.staged_by is null and ${range}`,
+            ...[offsetMs, from, to],
+          )
+        : sql.all(
+            `${select} from ${table} ${alias} where {family ${alias}} ${alias}.session = ? and ${range}`,
+            ...[offsetMs, head.no, from, to],
+          )
+    }
+    const sum = (column: string): string => `cast(coalesce(sum(${column}), 0) as bigint)`
+    const requests = yield* rowsOf(
+      `select ${dayOf('r.at')}, r.provider, r.model, count(*), ${sum('r.input_tokens')}, ${sum('r.cache_read_tokens')},
+         ${sum('r.cache_creation_tokens')}, ${sum('r.output_tokens')}, max(r.at)`,
+      ...(['undertext_requests', 'r', 'r.at', 'r.input_tokens is not null', 'group by 1, 2, 3'] as const),
+    )
+    const compactions = yield* rowsOf(
+      `select ${dayOf('c.created_at')}, c.summarizer, c.model, count(*) filter (where ${APPLIED}),
+         cast(coalesce(sum(c.tokens_before - c.tokens_after) filter (where ${APPLIED}), 0) as bigint), sum(c.cost)`,
+      ...(['undertext_compactions', 'c', 'c.created_at', 'c.copied_from is null'] as const),
+      `group by 1, 2, 3 having count(*) filter (where ${APPLIED}) > 0 or count(c.cost) > 0`,
+    )
+    const summaries = yield* rowsOf(
+      `select ${dayOf('c.created_at')}, c.summarizer, c.model, c.usage, c.created_at`,
+      ...(['undertext_compactions', 'c', 'c.created_at'] as const),
+      'c.copied_from is null and c.usage is not null and c.cost is null',
+    )
+    return {
+      requests: requests.map(decodeRequests),
+      compactions: compactions.map(decodeCompactions),
+      summaries: summaries.map((row) => {
+        const { cost: _, ...summary } = decodeSummary([...row.slice(1, 4), null])
+        return { day: (row[0] as number) - SHIFT_DAYS, at: row[4] as number, ...summary }
+      }),
+    }
+  },
+)
+
+function decodeRequests(row: Row): RecordedCosts['requests'][number] {
+  const [
+    day,
+    provider,
+    model,
+    requests,
+    inputTokens,
+    cacheReadTokens,
+    cacheCreationTokens,
+    outputTokens,
+    at,
+  ] = row as [number, string, string, number, number, number, number, number, number]
+  return {
+    ...{ day: day - SHIFT_DAYS, provider, ...defined({ model: model || undefined }), requests },
+    ...{ inputTokens, cacheReadTokens, cacheCreationTokens, outputTokens, at },
+  }
+}
+
+function decodeCompactions(row: Row): RecordedCosts['compactions'][number] {
+  const [day, summarizer, model, compactions, tokensSaved, cost] = row as [
+    ...[number, string | null, string | null, number, number, number | null],
+  ]
+  return {
+    ...{ day: day - SHIFT_DAYS, compactions, tokensSaved },
+    ...defined({
+      summarizer: summarizer ?? undefined,
+      model: model ?? undefined,
+      cost: cost ?? undefined,
+    }),
+  }
 }
 
 /** Returns the tokens that the last request of the current view left in the provider's cache; `undefined` if unknown. */

@@ -9,12 +9,13 @@ import {
   newestByPart,
   type Point,
   rowsAt,
+  savedByNewest,
   statesAfter,
   TRANSITIONS,
   type Transition,
 } from '../../core/model/moment.ts'
 import { type CompactionKind, isCondensing } from '../../core/model/plan.ts'
-import { addSizes, NO_SIZES, type Sizes, SizesSum, subtractSizes } from '../../core/tokens/measure.ts'
+import { type Sizes, SizesSum, subtractSizes } from '../../core/tokens/measure.ts'
 import type { MessageQuery, PastDiff, PastFigures, ViewChange } from '../storage.ts'
 import { SAVED_OF_R, savedSizes, sizesOf } from './columns.ts'
 import { SIZE_TOTALS } from './commit.ts'
@@ -385,12 +386,10 @@ function* savedSince(
     const [key, part, compaction, status] = row as [number, number, number, string]
     listIn(byRow, key).push({ part, compaction, saved: savedSizes(row, 4), isActive: status === 'active' })
   }
-  const savedBy = (all: readonly Saving[]): Sizes =>
-    newestByPart(all).reduce((sum, { saved }) => addSizes(sum, saved), NO_SIZES)
   return [...byRow.values()].map((all) =>
     subtractSizes(
-      savedBy(all.filter(({ isActive }) => isActive)),
-      savedBy(all.filter(({ compaction }) => then.has(compaction))),
+      savedByNewest(all.filter(({ isActive }) => isActive)),
+      savedByNewest(all.filter(({ compaction }) => then.has(compaction))),
     ),
   )
 }

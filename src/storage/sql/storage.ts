@@ -28,6 +28,7 @@ import { countUnindexed, indexSessions, readUnindexed } from './search-index.ts'
 import * as sessions from './sessions.ts'
 import { expandSummary, readSources } from './sources.ts'
 import { reading, type Sql } from './sql.ts'
+import { readTimeline } from './timeline.ts'
 import { readToolCalls, readToolOutput } from './tool-calls.ts'
 import * as turns from './turns.ts'
 import { redo, undo } from './undo.ts'
@@ -121,6 +122,7 @@ export function storageOver(engine: Engine): Storage {
       forgetLimit: usage.forgetLimit,
       limits: usage.readLimits,
       usage: billing.readUsage,
+      costs: billing.readCosts,
       cachedTokens: billing.readCachedTokens,
     }),
     histories: bound({
@@ -144,6 +146,7 @@ export function storageOver(engine: Engine): Storage {
       messages: moments.readPastMessages,
       diff: moments.readDiff,
       stats: usage.readPastStats,
+      timeline: readTimeline,
     }),
     turns: bound({
       take: turns.takeTurn,

@@ -5,6 +5,7 @@ import { check } from '../../core/messages/check.ts'
 import type { StoredMessage } from '../../core/messages/message.ts'
 import type { ExpandedSummary } from '../../core/model/expansion.ts'
 import { type Moment, type MomentPoint, publicPoint } from '../../core/model/moment.ts'
+import type { RowsSize } from '../../core/model/timeline.ts'
 import type { ToolCall, ToolOutput } from '../../core/model/tool-calls.ts'
 import {
   type ImportanceOptions,
@@ -12,7 +13,7 @@ import {
   type SessionImportance,
   scoreSession,
 } from '../../core/stages/importance/scorer.ts'
-import { tokensOf } from '../../core/tokens/measure.ts'
+import { type Sizes, tokensOf } from '../../core/tokens/measure.ts'
 import type { PastFigures, ViewChange } from '../../storage/storage.ts'
 import { checkId } from '../arguments.ts'
 import { type AuthorshipOptions, authorshipSchema, idsSchema, momentSchema } from '../config/store-options.ts'
@@ -45,6 +46,15 @@ const expandFlatSchema = z.strictObject({
 /** Options of `messages.expand` for a list of messages. */
 export type ExpandFlatOptions = z.input<typeof expandFlatSchema>
 const expandSchema = z.union([expandFlatSchema, expandTreeSchema])
+const timelineSchema = z.strictObject({
+  /** Positions of the first and the last answer to include. Default: the whole session. */
+  from: z.int().positive().default(1),
+  to: z.int().positive().optional(),
+  /** Maximum number of points, from 2 to 5,000. Default 500. */
+  points: z.int().min(2).max(5_000).default(500),
+})
+/** Options of `messages.timeline`. */
+export type TimelineOptions = z.input<typeof timelineSchema>
 
 /** The point in a session's log and audit that a moment refers to. */
 export type ResolvedMoment = MomentPoint & {
@@ -62,6 +72,39 @@ export type ViewDiff = {
   readonly tokens: { readonly before: number; readonly after: number }
   /** The rows that differ, in the order of the view. */
   readonly changes: readonly ViewChange[]
+}
+
+/** The size of the context when an answer was written. */
+export type TimelinePoint = {
+  /** The position of the answer. */
+  readonly answer: number
+  /** The last position of the log in what was sent: the one before the answer. */
+  readonly position: number
+  /**
+   * The number of the last entry of the audit in force for the answer: that of its recorded request, otherwise the last one before the answer
+   * was appended. 0 before the first.
+   */
+  readonly auditNo: number
+  /** The time of the answer, in milliseconds since 1970. */
+  readonly time: number
+  /** The number of rows of the view that are sent. */
+  readonly rows: number
+  /** The sizes of the view by category, in the estimator's units, like `sizes` of `getContextStats`. */
+  readonly sizes: Sizes
+  /** The tokens of the view, by the session's estimator, for its provider. */
+  readonly tokens: number
+  /** The tokens of all messages stored up to `position`, as if nothing had been compacted, shortened or rewound. */
+  readonly logTokens: number
+  /** The id of the recorded request whose answer contains the message. */
+  readonly requestId?: string
+}
+
+/** The size of the context over time. */
+export type Timeline = {
+  /** Oldest first. */
+  readonly points: readonly TimelinePoint[]
+  /** The number of answers in the range. If it is more than the number of points, the points are at even distances. */
+  readonly answers: number
 }
 
 /** Single messages and tool calls of a session, pins, and the views at other moments. */
@@ -205,6 +248,33 @@ export class Messages {
       rows: { before: diff.before.visibleCount, after: diff.after.visibleCount },
       tokens: { before: tokens(diff.before), after: tokens(diff.after) },
       changes: diff.changes,
+    }
+  }
+
+  /**
+   * Returns the size of the context at the answers of a session: at each message of the assistant that isn't silent, rewound or not, the
+   * rows, sizes and tokens of the view from which it was answered. The figures are those of `getContextStats` with `at`. If there are more
+   * than `points` (default 500) answers between the positions `from` and `to`, some at even distances are returned, always with the first
+   * and the last. Reads no contents; the time grows with the rows and compactions, not with the number of points.
+   *
+   * Throws `SESSION_NOT_FOUND`, `ESTIMATOR_UNKNOWN`.
+   */
+  async timeline(sessionId: string, options: TimelineOptions = {}): Promise<Timeline> {
+    const id = checkId(sessionId)
+    const { from, to, points } = check(timelineSchema, options, 'messages.timeline')
+    const { context } = this.#services
+    const session = await context.requireSession(id)
+    const estimator = context.estimatorNamed(session.estimator, id)
+    const { key } = context.modelFor(session)
+    const found = await context.storage.past.timeline(id, { from, to, points })
+    const tokens = ({ rows, sizes }: RowsSize): number => tokensOf(sizes, rows, estimator, key)
+    return {
+      points: found.points.map(({ answer, point, time, view, log, request }) => ({
+        ...{ answer, ...publicPoint(point), time },
+        ...{ rows: view.rows, sizes: view.sizes, tokens: tokens(view), logTokens: tokens(log) },
+        ...(request !== undefined && { requestId: request }),
+      })),
+      answers: found.answers,
     }
   }
 

@@ -6,13 +6,20 @@ import { withRequestNames } from '../../core/tokens/budget.ts'
 import { listPrices } from '../../core/tokens/prices.ts'
 import { checkId } from '../arguments.ts'
 import { usageSchema } from '../config/store-options.ts'
+import { type Costs, type CostsOptions, costsOf, costsQuery, costsSchema } from '../costs.ts'
+import {
+  type CompareRequestsOptions,
+  compareRequests,
+  compareSchema,
+  type RequestComparison,
+} from '../requests/compare.ts'
+import { readRenderedRequest } from '../requests/read-request.ts'
 import { reportChange, requestSchema, type UsageReportInput } from '../requests/record.ts'
 import {
   newRequest,
   type RecordedRequest,
   type RenderedRequest,
   recordedRequest,
-  renderedRequest,
 } from '../requests/recorded.ts'
 import type { Services } from '../services.ts'
 import { recordUsage, type SessionUsage, sessionUsage, type UsageResult } from '../usage.ts'
@@ -52,7 +59,8 @@ export class Requests {
     const id = checkId(sessionId)
     const query = check(requestsSchema, options, 'requests.list')
     const stored = await this.#services.context.storage.requests(id, query)
-    return stored.map((one) => recordedRequest(id, one))
+    const priceOf = stored.some(({ billed }) => billed !== undefined) ? await listPrices() : undefined
+    return stored.map((one) => recordedRequest(id, one, priceOf))
   }
 
   /**
@@ -68,11 +76,25 @@ export class Requests {
   ): Promise<RenderedRequest> {
     const id = checkId(sessionId)
     const key = check(requestKeySchema, request, 'requests.get: request')
-    const found = await this.#services.context.storage.request(id, key)
-    const view = await this.#services.context.namedView(id, found.view)
-    return this.#services.context.rendered((resizeImage) =>
-      renderedRequest(id, { ...found, view }, resizeImage),
-    )
+    return (await readRenderedRequest(this.#services.context, id, key)).request
+  }
+
+  /**
+   * Compares a recorded request with the one that was recorded before it in the session, or with the one in `with`: where the provider's
+   * prompt cache ends, why, and how many tokens the provider could have read from its cache and did not. Both requests are rendered again,
+   * as `requests.get` does, and compared as text. Only `request` and `causes: ['first']` are returned for the first request of a session.
+   *
+   * Throws `SESSION_NOT_FOUND`, `REQUEST_NOT_FOUND`, and `INVALID_INPUT` if the request in `with` wasn't recorded before.
+   */
+  async compare(
+    sessionId: string,
+    requestId: string,
+    options: CompareRequestsOptions = {},
+  ): Promise<RequestComparison> {
+    const id = checkId(sessionId)
+    const request = check(nameSchema, requestId, 'requests.compare: requestId')
+    const { with: earlier } = check(compareSchema, options, 'requests.compare')
+    return compareRequests(this.#services.context, id, request, earlier)
   }
 
   /**
@@ -130,5 +152,19 @@ export class Requests {
   async usage(sessionId: string): Promise<SessionUsage> {
     const recorded = await this.#services.context.storage.usage(checkId(sessionId))
     return sessionUsage(recorded, await listPrices())
+  }
+
+  /**
+   * Returns what requests and compactions cost by day and model, newest day first; of one session, or of all sessions that this store sees.
+   * The requests are the recorded ones (`requests.list`) whose provider reported usage. The prices are the list prices of
+   * `@pydantic/genai-prices`, for a request of the average size. `utcOffsetMinutes` is the offset of local time, so that days begin at local
+   * midnight.
+   *
+   * Throws `SESSION_NOT_FOUND`.
+   */
+  async costs(options: CostsOptions = {}): Promise<Costs> {
+    const checked = check(costsSchema, options, 'requests.costs')
+    const recorded = await this.#services.context.storage.costs(costsQuery(checked))
+    return costsOf(recorded, await listPrices())
   }
 }
