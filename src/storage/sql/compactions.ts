@@ -315,7 +315,7 @@ function* replacedParts(
   compactions: readonly Row[],
 ): Work<ReadonlyMap<number, PartPlaces>> {
   const replacing = compactions.filter((row) => (row[PARTS_REPLACED] as number) > 0).map((row) => row[0])
-  const byNo = new Map<number, { messageId: string; part: number }[]>()
+  const byNo = new Map<number, PartPlaces[number][]>()
   if (replacing.length === 0) return byNo
   const rows = yield* sql.all(
     `select r.compaction, m.id, m.position, m.ordinal, r.part
@@ -325,7 +325,11 @@ function* replacedParts(
   )
   for (const [no, id, position, ordinal, part] of rows) {
     const places = byNo.get(no as number) ?? []
-    places.push({ messageId: rowId(session.incarnation, id, position, ordinal), part: part as number })
+    places.push({
+      messageId: rowId(session.incarnation, id, position, ordinal),
+      ...(position !== null && { position: position as number }),
+      part: part as number,
+    })
     byNo.set(no as number, places)
   }
   return byNo
