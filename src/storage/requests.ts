@@ -56,9 +56,10 @@ export type SessionPoint = {
   readonly audit: number
 }
 
-/** A query for the recorded requests after a given one, oldest first. */
+/** A query for the recorded requests after a given one, oldest first, or before a given one, newest first. */
 export type RequestQuery = {
   readonly after?: string | undefined
+  readonly before?: string | undefined
   readonly limit: number
 }
 

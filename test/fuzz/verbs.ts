@@ -97,7 +97,15 @@ export async function furnish(store: Store, s: string): Promise<Fixture> {
   for await (const record of store.sessions.export(s)) records.push(record)
   return {
     ...{ store, s, messageId: 'm1', compactionId: summarized!.compactions[0]!.id, undoneId: undone.id },
-    ...{ noteId: note.id, requestId: requestId!, laterRequestId: other.requestId!, request, answered, jobId, cursor: cursor! },
+    ...{
+      noteId: note.id,
+      requestId: requestId!,
+      laterRequestId: other.requestId!,
+      request,
+      answered,
+      jobId,
+      cursor: cursor!,
+    },
     ...{ fork: `${s} fork`, records },
     summaryId: (await store.getEffectiveHistory(s)).find(({ kind }) => kind === 'summary')!.id,
     preview: (await store.previewCompaction(s, { targetTokens: 100, enableSummarize: false }))!,
@@ -308,7 +316,11 @@ export const CALLS: Readonly<Record<string, (fixture: Fixture) => readonly unkno
   'requests.list': ({ s }) => [s, { limit: 2 }],
   'requests.get': ({ s, requestId }) => [s, requestId],
   'requests.compare': ({ s, laterRequestId }) => [s, laterRequestId],
-  'requests.compare (with another)': ({ s, laterRequestId, requestId }) => [s, laterRequestId, { with: requestId }],
+  'requests.compare (with another)': ({ s, laterRequestId, requestId }) => [
+    s,
+    laterRequestId,
+    { with: requestId },
+  ],
   'requests.get (of an answer)': ({ s, answered }) => [s, { answer: answered }],
   withOverflowRecovery: ({ s }) => [s, () => 'answer', { ...ASKED, waitMs: 0 }],
   'sessions.import': () => [IMPORTED, { id: 'imported', source: 'elsewhere', owner: 'o' }],

@@ -584,7 +584,7 @@ const STORE_FACES: Face[] = [
 const SDK_FACES: Face[] = [
   ...overStore(
     'recordResponse, beforeTurn, afterTurn',
-    ['store.recordResponse', 'store.requests.get', 'beforeTurn', 'afterTurn'],
+    ['store.recordResponse', 'store.requests.get', 'store.requests.compare', 'beforeTurn', 'afterTurn'],
     async (store, messages) => {
       await beforeTurn(store, 's')
       const request = await store.prepareRequest('r', { prompt: messages } as never)
@@ -593,6 +593,12 @@ const SDK_FACES: Face[] = [
         messages: [{ role: 'assistant', content: 'x' }],
       })
       await store.requests.get('r', requestId!)
+      const later = await store.prepareRequest('r', { prompt: messages } as never)
+      const { requestId: laterId } = await store.recordResponse('r', {
+        request: later,
+        messages: [{ role: 'assistant', content: 'y' }],
+      })
+      await store.requests.compare('r', laterId!)
       await store.recordResponse('s', { messages } as never)
       await afterTurn(store, 's', { stopReason: 'end_turn' } as never)
     },

@@ -11,16 +11,18 @@ const PAGE = WHOLE.slice(0, WHOLE.indexOf('## Turn hooks'))
 
 it('the examples of the page print the output shown [S3-011]', async () => {
   const blocks = examplesOf(PAGE)
-  expect(blocks.length).toBe(4)
-  const [conversation, , seen, budget] = blocks
+  expect(blocks.length).toBe(5)
+  const [conversation, , seen, compared, budget] = blocks
   const model =
     "const askYourModel = async (..._: unknown[]) => ({ text: 'Answer.', stopReason: 'stop', usage: { inputTokens: 20 } })"
   const printed = await Promise.all(
-    [conversation, seen, budget].map((code) => runAsUser(`${model}\n${code}`)),
+    [conversation, seen, compared, budget].map((code) => runAsUser(`${model}\n${code}`)),
   )
   expect(printed.map((lines) => lines.trim().split('\n'))).toEqual([
     ['true 2', 'true 4'],
     ['true true Be brief. 1', '1'],
+    // All that was written for the first request.
+    [`[ 'system' ] "Be brief." 5000`],
     // 2,000 less the 500 for the answer.
     ['1500 true 0'],
   ])

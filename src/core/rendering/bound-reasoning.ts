@@ -105,7 +105,7 @@ export function prefixesOf({ kind, metadata }: Pick<ViewMessage, 'kind' | 'metad
 
 /** Returns the hashes of the content sent before all messages: the system prompt, and the tools that are available from the beginning. */
 export function frameOf(system: string | undefined, tools: readonly unknown[] | undefined): string {
-  const sent = (tools ?? []).filter((tool) => !isDeferred(tool)).map((tool) => withoutMarks(tool))
+  const sent = (tools ?? []).filter(isSentAtOnce).map((tool) => withoutMarks(tool))
   return hashOf(system ?? '') + hashOf(JSON.stringify(sent))
 }
 
@@ -141,10 +141,9 @@ export function markOf(messages: readonly Message[]): string {
   )
 }
 
-function isDeferred(tool: unknown): boolean {
-  return (
-    typeof tool === 'object' && tool !== null && (tool as { defer_loading?: unknown }).defer_loading === true
-  )
+/** Returns whether a tool is available from the beginning, and so precedes the messages. */
+export function isSentAtOnce(tool: unknown): boolean {
+  return !(isObject(tool) && tool.defer_loading === true)
 }
 
 function hashOf(text: string): string {

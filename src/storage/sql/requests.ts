@@ -172,13 +172,16 @@ function* insertRequest(
   )
 }
 
-/** Returns the requests of a session, oldest first. Throws `SESSION_NOT_FOUND`, and `REQUEST_NOT_FOUND` for an unknown `after`. */
+/** Returns the requests of a session, oldest first, or those before one, newest first. Throws as `Storage.requests` does. */
 export const readRequests = reading(
   'requests.list',
-  function* (sql: Sql, id: string, { after, limit }: RequestQuery): Work<StoredRequest[]> {
+  function* (sql: Sql, id: string, { after, before, limit }: RequestQuery): Work<StoredRequest[]> {
     const session = yield* requireHead(sql, id)
-    const from = after === undefined ? 0 : requireNo(session, after)
-    const rows = yield* sql.all(`${SELECT} and no > ? order by no limit ?`, session.no, from, limit)
+    const [from, order] =
+      before === undefined
+        ? ([after === undefined ? 0 : requireNo(session, after), 'no > ? order by no'] as const)
+        : ([requireNo(session, before), 'no < ? order by no desc'] as const)
+    const rows = yield* sql.all(`${SELECT} and ${order} limit ?`, session.no, from, limit)
     return rows.map((row) => decode(session, row))
   },
 )

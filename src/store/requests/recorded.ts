@@ -9,6 +9,7 @@ import {
   type ResizeImage,
   renderRecorded,
 } from '../../core/rendering/render.ts'
+import type { PriceOf } from '../../core/tokens/prices.ts'
 import { withBytes, withoutBytes } from '../../storage/records/row-fields.ts'
 import type { Redaction } from '../../storage/redaction.ts'
 import type {
@@ -53,6 +54,8 @@ export type RecordedRequest = {
     readonly cacheCreationTokens?: number
     readonly outputTokens: number
   }
+  /** The cost of the request in US dollars by list prices; `null` if no price is known, absent without `usage`. */
+  readonly cost?: number | null
   /** What differed from the system prompt and the tools of the previous request; absent if nothing did, or the difference has no effect. */
   readonly changed?: ChangedFrame
   /** When the answer was recorded, milliseconds since 1970. */
@@ -298,8 +301,12 @@ function withoutContents(files: PreparedFiles): RecordedFiles {
   return { ...files, included: files.included.map(bare), dropped: files.dropped.map(bare) }
 }
 
-/** Returns a stored request in its public form. */
-export function recordedRequest(sessionId: string, stored: StoredRequest): RecordedRequest {
+/** Returns a stored request in its public form. `priceOf` is needed for a request with usage. */
+export function recordedRequest(
+  sessionId: string,
+  stored: StoredRequest,
+  priceOf: PriceOf | undefined,
+): RecordedRequest {
   const { id, provider, model, position, audit, renderer, hash, promptRange, answer, billed, at } = stored
   return {
     ...{ id, sessionId, provider },
@@ -310,9 +317,20 @@ export function recordedRequest(sessionId: string, stored: StoredRequest): Recor
       promptPositions: promptRange,
       answerPositions: answer,
       usage: billed && (defined(billed) as RecordedRequest['usage']),
+      cost: priceOf && billed && costOf(stored, billed, priceOf),
     }),
     at,
   }
+}
+
+function costOf(
+  { provider, model, at }: StoredRequest,
+  billed: BilledTokens,
+  priceOf: PriceOf,
+): number | null {
+  const { cacheReadTokens = 0, cacheCreationTokens = 0 } = billed
+  const named = { provider, model: model === '' ? undefined : model, at }
+  return priceOf({ ...billed, ...named, cacheReadTokens, cacheCreationTokens, requests: 1 })
 }
 
 function renderingOf({ rendering, provider }: StoredRequest): RenderOptions {
@@ -339,6 +357,7 @@ function isEditedIn(rendering: string | undefined): boolean {
 export function renderedRequest(
   sessionId: string,
   found: FoundRequest,
+  priceOf: PriceOf | undefined,
   resizeImage: ResizeImage | undefined,
 ): RenderedRequest {
   const { request, texts, stored, view } = found
@@ -353,7 +372,7 @@ export function renderedRequest(
   const isPurged = isEditedIn(request.rendering) || view.some(isEdited) || stored.some(isEdited)
   const reason = problemOf(found, isPurged, () => hashOf(system, texts.tools, messages))
   return {
-    ...recordedRequest(sessionId, request),
+    ...recordedRequest(sessionId, request, priceOf),
     ...defined({ system, tools }),
     messages,
     prompt,

@@ -105,6 +105,8 @@ export function describeRequests({ open, openBoth, keeps }: Contract): void {
         promptPositions: [3, 3],
         answerPositions: [4, 5],
         usage: USAGE,
+        // 500 tokens at 3 dollars per million, 40 from the cache at 0.30, 12 of output at 15.
+        cost: expect.closeTo(0.001692, 9),
         at: expect.any(Number),
       }
       expect(await store.requests.list(S)).toEqual([entry])
@@ -356,6 +358,26 @@ export function describeRequests({ open, openBoth, keeps }: Contract): void {
       expect(await idsOf({ limit: 2, after: ids[1]! })).toEqual(ids.slice(2, 4))
       expect(await idsOf({ after: ids[3]! })).toEqual(ids.slice(4))
       expect(await idsOf({ after: ids[4]! })).toEqual([])
+    })
+
+    test('are compared with the one before, or with another earlier one', async () => {
+      const store = await open()
+      const ids: string[] = []
+      for (const prompt of ['a', 'b', 'c']) ids.push((await ask(store, { prompt })).id)
+      const of = async (id: string, earlier?: string) =>
+        store.requests.compare(S, id, earlier === undefined ? {} : { with: earlier })
+      expect(await of(ids[0]!)).toEqual({ request: ids[0], causes: ['first'] })
+      expect(await of(ids[2]!)).toMatchObject({ before: ids[1], causes: [], messages: { same: 3, after: 5 } })
+      expect(await of(ids[2]!, ids[0])).toMatchObject({ before: ids[0], causes: [], messages: { same: 1 } })
+      await refusal(of(ids[0]!, ids[2]), 'INVALID_INPUT')
+
+      const run = await store.compactSession(S, { range: { from: 1, to: 4 }, summary: 'They spoke.' })
+      const { id } = await ask(store, { prompt: 'd' })
+      expect(await of(id)).toMatchObject({
+        causes: ['compaction'],
+        compactionIds: run!.compactions.map((one) => one.id),
+      })
+      await refusal(store.requests.compare('unknown', id), 'SESSION_NOT_FOUND')
     })
 
     test('are not taken for those of another session of the same id', async () => {
