@@ -1,39 +1,13 @@
 import type { ComponentChildren, TargetedKeyboardEvent } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
-import type { Sizes } from '../../core/tokens/measure.ts'
 import { asCallError, type CallError } from './api.ts'
 import { fullTime, percent, short, shortId, time, whole } from './format.ts'
 import { shortcutGroups } from './keys.tsx'
+import { type ByCategory, CATEGORIES, type Category } from './tokens.ts'
+
+export { type ByCategory, CATEGORIES, type Category, tokensByCategory } from './tokens.ts'
 
 /* The parts that every view uses: figures, states, dialogs, messages. */
-
-/** The categories of a request, in the order in which they are stacked, with their color in style.css (`--cat-KEY`). */
-export const CATEGORIES = [
-  { key: 'system', label: 'System' },
-  { key: 'tools', label: 'Tool definitions' },
-  { key: 'text', label: 'Text' },
-  { key: 'reasoning', label: 'Reasoning' },
-  { key: 'toolCalls', label: 'Tool calls' },
-  { key: 'toolResults', label: 'Tool results' },
-  { key: 'media', label: 'Images and files' },
-  { key: 'other', label: 'Other' },
-] as const
-export type Category = (typeof CATEGORIES)[number]['key']
-export type ByCategory = { readonly [C in Category]?: number }
-
-/** Divides the tokens of a view among the categories of its sizes, so that they add up to them. */
-export function tokensByCategory(sizes: Sizes, tokens: number): ByCategory {
-  const units = { ...sizes }
-  const sum = units.text + units.reasoning + units.toolCalls + units.toolResults + units.media
-  const part = (value: number): number => (sum === 0 ? 0 : (value / sum) * tokens)
-  return {
-    text: sum === 0 ? tokens : part(units.text),
-    reasoning: part(units.reasoning),
-    toolCalls: part(units.toolCalls),
-    toolResults: part(units.toolResults),
-    media: part(units.media),
-  }
-}
 
 export const color = (category: Category): string => `var(--cat-${category})`
 
