@@ -28,6 +28,7 @@ const ACTIONS: { readonly [name in keyof typeof DECLARATIONS]: Load } = {
   verify: async () => (await import('./commands/verify.ts')).verify,
   scan: async () => (await import('./commands/scan.ts')).scan,
   notes: async () => (await import('./commands/notes.ts')).notes,
+  inspect: async () => (await import('./commands/inspect.ts')).inspect,
   mcp: async () => (await import('./commands/mcp.ts')).serveMcp,
   purge: async () => (await import('./commands/purge.ts')).purge,
   retention: async () => (await import('./commands/retention.ts')).retention,

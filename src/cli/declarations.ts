@@ -494,6 +494,23 @@ Running the same command again continues after an interruption and copies later 
       actor: text('name', 'the actor, for the audit'),
     },
   },
+  inspect: {
+    summary: 'open the store in a browser',
+    description:
+      'Serves a page that shows the sessions, what the model saw at each answer, how the context grew, and what each compaction did and cost; it previews, applies and undoes compactions. It is for this machine only, and the address that is printed has the key to it. On a terminal, the browser opens. Ctrl-C ends it.',
+    examples: {
+      inspect: 'all sessions, in the browser',
+      'inspect @ --readonly': 'the newest session, without changing anything',
+      'inspect --owner ann --port 4000 --no-open': 'only the sessions of one owner, at a fixed port',
+    },
+    operands: { '[session]': SESSION },
+    options: {
+      port: number('number', 'the port (default: a free one)', 0),
+      readonly: flag('show the store without changing it'),
+      owner: text('owner', 'only the sessions and notes of this owner'),
+      open: unless('do not open the browser'),
+    },
+  },
   mcp: {
     summary: 'serve the store to an agent over MCP, on the standard input and output',
     description:

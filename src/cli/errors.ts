@@ -17,6 +17,9 @@ export const EXIT = {
 } as const
 export type ExitCode = (typeof EXIT)[keyof typeof EXIT]
 
+/** Returned by a command that runs until it is interrupted, which is then not a failure. */
+export const UNTIL_INTERRUPTED = -1
+
 /** One line for each, for people. */
 export const EXIT_MEANINGS: { readonly [code in ExitCode]: string } = {
   0: 'done',

@@ -19,6 +19,7 @@ import {
   type Failure,
   type FlagOf,
   failureOf,
+  UNTIL_INTERRUPTED,
 } from './errors.ts'
 import { shownTyped, withoutAddresses } from './location.ts'
 import { createStyle, hasColors, printable, sealed } from './output/safe-text.ts'
@@ -49,7 +50,8 @@ export async function runProgram(argv: readonly string[], io: Io): Promise<numbe
     } finally {
       await close()
     }
-    if (io.signal.aborted) exit = EXIT.interrupted
+    if (exit === UNTIL_INTERRUPTED) exit = EXIT.done
+    else if (io.signal.aborted) exit = EXIT.interrupted
   })
   try {
     await program.parseAsync(unambiguousArguments(program, argv), { from: 'user' })

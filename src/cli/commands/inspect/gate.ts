@@ -1,0 +1,50 @@
+import { createHash, timingSafeEqual } from 'node:crypto'
+import type { Inspector } from '../../../inspect/index.ts'
+import { plain, respond } from '../../../inspect/security.ts'
+
+/*
+ * Who may use the page that the command line serves: whoever opens the address that it printed. The token of the address becomes a cookie,
+ * so that it stays out of addresses that are shown and shared.
+ */
+
+/** Names under which a browser reaches the loopback interface. Another name is that of a site that resolves to it (DNS rebinding). */
+const HOSTS = ['127.0.0.1', 'localhost', '[::1]']
+const HTTP_PORT = 80
+
+/** Returns a handler that passes requests with the cookie to `inspect`. */
+export function gate(
+  inspect: Inspector,
+  { token, port }: { readonly token: string; readonly port: number },
+): Inspector {
+  // Cookies are shared by all ports of a host.
+  const cookie = `undertext_${port}`
+  const hosts = new Set(
+    HOSTS.flatMap((host) => (port === HTTP_PORT ? [host, `${host}:${port}`] : [`${host}:${port}`])),
+  )
+  return async (request) => {
+    if (!hosts.has((request.headers.get('host') ?? '').toLowerCase()))
+      return plain(`This page is at http://127.0.0.1:${port}/ only.`, 403)
+    const { pathname, searchParams } = new URL(request.url)
+    const given = pathname === '/' && request.method === 'GET' ? searchParams.get('token') : null
+    if (given !== null && isSame(given, token))
+      return respond(
+        null,
+        { location: '/', 'set-cookie': `${cookie}=${token}; HttpOnly; SameSite=Strict; Path=/` },
+        303,
+      )
+    return isSame(cookieOf(request, cookie) ?? '', token)
+      ? inspect(request)
+      : plain('Open the address that `undertext inspect` printed: it has the key to this page.', 401)
+  }
+}
+
+/** Compares in a time that doesn't depend on where texts differ. */
+function isSame(given: string, token: string): boolean {
+  const hash = (text: string): Buffer => createHash('sha256').update(text).digest()
+  return timingSafeEqual(hash(given), hash(token))
+}
+
+function cookieOf(request: Request, name: string): string | undefined {
+  const cookies = (request.headers.get('cookie') ?? '').split(';').map((one) => one.trim())
+  return cookies.find((one) => one.startsWith(`${name}=`))?.slice(name.length + 1)
+}
