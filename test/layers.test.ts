@@ -10,7 +10,8 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
   adapters: ['core', 'storage', 'store'],
   transfer: ['core', 'storage', 'store', 'adapters'],
   compat: ['core', 'storage', 'store', 'adapters'],
-  cli: ['core', 'storage', 'store', 'adapters', 'transfer'],
+  inspect: ['core', 'storage', 'store', 'adapters', 'transfer'],
+  cli: ['core', 'storage', 'store', 'adapters', 'transfer', 'inspect'],
 }
 /** The packages that core imports: schemas, hashes, and tables of prices and tokens. None has an effect. */
 const PURE_PACKAGES = [
@@ -21,13 +22,16 @@ const PURE_PACKAGES = [
   'zod',
 ]
 
+/** Pure functions of the storage that the page shares: what an undo includes. */
+const PURE_STORAGE = ['storage/sql/plan-undo.ts', 'storage/sql/work.ts']
+
 const ROOT = join(import.meta.dirname, '..')
 const SOURCES = join(ROOT, 'src')
 
 type Import = { readonly from: string; readonly to: string }
 
 const files = readdirSync(SOURCES, { recursive: true, encoding: 'utf8' }).filter((file) =>
-  file.endsWith('.ts'),
+  /\.tsx?$/.test(file),
 )
 const textOf = new Map(files.map((file) => [file, readFileSync(join(SOURCES, file), 'utf8')]))
 const imports: Import[] = files.flatMap((file) => importsOf(file, textOf.get(file)!))
@@ -48,10 +52,15 @@ function namesOf(text: string): string[] {
   ].map(([, name]) => name!)
 }
 
+/** The relative modules of which a text imports more than types. */
+function valueImportsOf(text: string): string[] {
+  return [...text.matchAll(/^(?:import|export)\b(?! type\b)[^'";]*?'(\.[^']+)'/gm)].map(([, name]) => name!)
+}
+
 const roomOf = (file: string): string => (file.includes('/') ? file.slice(0, file.indexOf('/')) : file)
 
 describe('the source', () => {
-  it('consists of seven rooms and the root entry', () => {
+  it('consists of eight rooms and the root entry', () => {
     expect(imports.length).toBeGreaterThan(1_000)
     expect([...new Set(files.map(roomOf))].sort()).toEqual([...Object.keys(ROOMS), 'index.ts'].sort())
   })
@@ -93,6 +102,24 @@ describe('the source', () => {
       'core/errors.ts',
       'core/tokens/providers.ts',
     ])
+  })
+
+  it('has a page that imports only types and pure functions from other rooms, because it runs in the browser', () => {
+    const page = join('inspect', 'page')
+    const values = files
+      .filter((file) => file.startsWith(page))
+      .flatMap((file) =>
+        valueImportsOf(textOf.get(file)!).map((name) => ({
+          file,
+          to: relative(SOURCES, resolve(SOURCES, dirname(file), name)),
+        })),
+      )
+    expect(values.length).toBeGreaterThan(10)
+    expect(
+      values.filter(
+        ({ to }) => !to.startsWith(page) && !to.startsWith('core/') && !PURE_STORAGE.includes(to),
+      ),
+    ).toEqual([])
   })
 
   it('has verbs that know no stage and no engine', () => {

@@ -7,6 +7,7 @@ import type { Context, Output } from '../command.ts'
 import type { Given } from '../declarations.ts'
 import { EXIT } from '../errors.ts'
 import { counted, fromTo, listing, money, time } from '../output/figures.ts'
+import { inspectHint } from '../output/hints.ts'
 import { shortIds } from '../output/ids.ts'
 import { sentence } from '../output/layout.ts'
 import { nulled } from '../output/safe-text.ts'
@@ -49,7 +50,10 @@ export async function showLog(context: Context, given: string, { limit }: Given<
       runs: timeline.runs.map(runJson),
       events: timeline.events.map(transitionJson),
     })
-  else await context.page(`${logLines(context, id, timeline, all.runs.length).join('\n')}\n`)
+  else {
+    const lines = [...logLines(context, id, timeline, all.runs.length), ...inspectHint(context, id)]
+    await context.page(`${lines.join('\n')}\n`)
+  }
   return EXIT.done
 }
 

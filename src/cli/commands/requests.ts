@@ -1,10 +1,11 @@
 import { partsOf } from '../../core/messages/message.ts'
+import type { CacheCause, RequestComparison } from '../../store/requests/compare.ts'
 import type { RecordedRequest, RenderedRequest } from '../../store/requests/recorded.ts'
 import type { Store } from '../../store/store.ts'
 import type { Context, Output } from '../command.ts'
 import type { Given } from '../declarations.ts'
 import { EXIT } from '../errors.ts'
-import { count, counted, listing, reasoningText, time } from '../output/figures.ts'
+import { count, counted, listing, money, reasoningText, time } from '../output/figures.ts'
 import { report } from '../output/layout.ts'
 import { shownPieces } from '../output/message-text.ts'
 import { nulled, safeLine, safeText } from '../output/safe-text.ts'
@@ -23,7 +24,8 @@ export async function showRequests(
   if (request === undefined && options.answer === undefined) return list(context, store, id, options)
   const key =
     options.answer === undefined ? await findRequest(store, id, request!) : { answer: options.answer }
-  await show(context, await store.requests.get(id, key), options)
+  const found = await store.requests.get(id, key)
+  await show(context, found, await store.requests.compare(id, found.id), options)
   return EXIT.done
 }
 
@@ -77,7 +79,7 @@ function listLines({ out, style }: Output, page: readonly RecordedRequest[], mor
 }
 
 /** The number of a request within its session: `r12`. */
-function shortName({ id }: RecordedRequest): string {
+function shortName({ id }: Pick<RecordedRequest, 'id'>): string {
   return id.slice(id.lastIndexOf(':') + 1)
 }
 
@@ -103,26 +105,39 @@ function rangeText(range: readonly [number, number] | undefined): string {
 
 function requestJson(one: RecordedRequest) {
   const { id, provider, model, position, audit, rendering, renderer, hash, at } = one
-  const { usage, promptPositions, answerPositions, changed } = one
+  const { usage, cost, promptPositions, answerPositions, changed } = one
   const { inputTokens, cacheReadTokens, cacheCreationTokens, outputTokens } = usage ?? {}
   return {
     ...nulled({ id, provider, model, position, audit, promptPositions, answerPositions, changed }),
     usage: usage ? nulled({ inputTokens, cacheReadTokens, cacheCreationTokens, outputTokens }) : null,
+    cost: cost ?? null,
     ...{ rendering, renderer, hash, at },
   }
 }
 
-async function show(context: Context, one: RenderedRequest, { fold }: RequestsOptions): Promise<void> {
+/** What was lost of the prompt cache since the request before. */
+function cacheJson(found: RequestComparison) {
+  const { before = null, causes } = found
+  const { compactionIds = [], lost = null } = found.before === undefined ? {} : found
+  return { before, causes, compactionIds, lost }
+}
+
+async function show(
+  context: Context,
+  one: RenderedRequest,
+  compared: RequestComparison,
+  { fold }: RequestsOptions,
+): Promise<void> {
   if (context.json) {
     const { sessionId, matches, reason, system, tools, messages, files } = one
     const sent = { system: system ?? null, tools: tools ?? null, messages, files: files ?? null }
     context.printJson({
       session: sessionId,
-      request: { ...requestJson(one), matches, reason: reason ?? null, ...sent },
+      request: { ...requestJson(one), matches, reason: reason ?? null, cache: cacheJson(compared), ...sent },
     })
     return
   }
-  await context.page(`${requestLines(context, one, fold && context.out.isTerminal).join('\n')}\n`)
+  await context.page(`${requestLines(context, one, compared, fold && context.out.isTerminal).join('\n')}\n`)
 }
 
 const MISMATCH_REASONS: { readonly [R in NonNullable<RenderedRequest['reason']>]: string } = {
@@ -132,12 +147,43 @@ const MISMATCH_REASONS: { readonly [R in NonNullable<RenderedRequest['reason']>]
   history: "the messages that were sent aren't those of the history",
 }
 
-function requestLines({ out, style }: Output, one: RenderedRequest, fold: boolean): string[] {
+const CAUSES: { readonly [C in CacheCause]: string } = {
+  first: 'the first request',
+  model: 'another model',
+  tools: 'other tools',
+  system: 'another system prompt',
+  compaction: 'a compaction',
+  undo: 'an undo',
+  rewind: 'a rewind',
+  rendering: 'another rendering',
+  changed: 'other messages',
+  expired: 'the time since then',
+  unknown: 'no known cause',
+}
+
+/** `Prompt cache lost since r11: 5,000 tokens, $0.0173 (a compaction).` */
+function cacheLines(found: RequestComparison): string[] {
+  if (found.before === undefined || found.causes.length === 0) return []
+  const causes = listing(...found.causes.map((cause) => CAUSES[cause]))
+  const name = shortName({ id: found.before })
+  if (found.lost === undefined) return [`Doesn't continue ${name}: ${causes}.`]
+  const { tokens, cost } = found.lost
+  const lost = listing(counted(tokens, 'token'), cost !== null && money(cost))
+  return [`Prompt cache lost since ${name}: ${lost} (${causes}).`]
+}
+
+function requestLines(
+  { out, style }: Output,
+  one: RenderedRequest,
+  compared: RequestComparison,
+  fold: boolean,
+): string[] {
   const { usage, system, tools, messages, matches, reason } = one
   const head = listing(
     `${shortName(one)} to ${safeLine(modelOf(one))}`,
     time(one.at, out),
     usage !== undefined && `${count(inputOf(one))} tokens in, ${count(usage.outputTokens)} out`,
+    typeof one.cost === 'number' && money(one.cost),
     one.answerPositions !== undefined && `answer at ${rangeText(one.answerPositions)}`,
   )
   const verdict = matches
@@ -156,6 +202,7 @@ function requestLines({ out, style }: Output, one: RenderedRequest, fold: boolea
     style.bold(head),
     verdict,
     ...changed,
+    ...cacheLines(compared),
     ...(system === undefined ? [] : section('system', safeText(system).split('\n'))),
     ...(tools === undefined ? [] : section('tools', tools.map(toolLine))),
     ...messages.flatMap(({ role, content }) =>

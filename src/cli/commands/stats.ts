@@ -19,6 +19,7 @@ import {
   shares,
   time,
 } from '../output/figures.ts'
+import { inspectHint } from '../output/hints.ts'
 import { sentence, writeLines } from '../output/layout.ts'
 import { nulled } from '../output/safe-text.ts'
 import { type Column, table } from '../output/table.ts'
@@ -61,6 +62,7 @@ export async function showStats(
       const place = `after position ${moment.position} and entry ${moment.auditNo} of the audit`
       writeLines(context.out, ['', `The context is as of the past, ${place}; counts and usage are current.`])
     }
+    writeLines(context.out, inspectHint(context, id))
   }
   return EXIT.done
 }
