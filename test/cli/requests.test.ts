@@ -47,7 +47,7 @@ it('lists when, to which model, how much of the history, where the answer is, an
 it('shows what a model was sent, by number, by id, and by a message that it produced', async () => {
   const { lines, exit } = await requests('talk', '1')
   expect(exit).toBe(0)
-  expect(lines[0]).toMatch(/^r1 to openai\/gpt-4o, .*, 1,234 tokens in, 5 out, answer at 10$/)
+  expect(lines[0]).toMatch(/^r1 to openai\/gpt-4o, .*, 1,234 tokens in, 5 out, \$0\.0031, answer at 10$/)
   expect(lines.slice(1)).toEqual([
     'These are the bytes that were sent.',
     '',
@@ -121,4 +121,45 @@ it('names what changed before reasoning that its model checks', async () => {
   expect((await requests('thinks', 'r3')).lines[2]).toMatch(
     /^Changed since the previous request: system, invalidates 1 block \(\d+ tokens?\) of reasoning\.$/,
   )
+})
+
+it('says what was lost of the prompt cache since the request before, and why', async () => {
+  const model = { provider: 'anthropic', model: 'claude-sonnet-4-5' }
+  const [first] = await small.change(async (store) => {
+    const found: string[] = []
+    for (const [system, cacheCreationTokens] of [
+      ['Be brief.', 6_000],
+      ['Be long.', 6_100],
+    ] as const) {
+      const request = await store.prepareRequest('cached', { ...model, system, prompt: 'Is it so?' })
+      const usage = { inputTokens: 10, cacheReadTokens: 0, cacheCreationTokens, outputTokens: 5 }
+      const recorded = await store.recordResponse('cached', {
+        request,
+        messages: [say('assistant', 'Yes.')],
+        usage,
+      })
+      found.push(recorded.requestId!)
+    }
+    return found
+  })
+  // 6,000 tokens written again at 3.75 dollars per million instead of read at 0.30.
+  const { lines } = await requests('cached', '@')
+  expect(lines[2]).toBe('Prompt cache lost since r1: 6,000 tokens, $0.0207 (another system prompt).')
+  // 10 tokens at 3 dollars per million, 6,100 at 3.75, 5 at 15.
+  expect(lines[0]).toContain('6,110 tokens in, 5 out, $0.0230')
+  expect((await requests('cached', '@', '--json')).json).toMatchObject({
+    request: {
+      cost: expect.closeTo(0.02298, 9),
+      cache: {
+        before: first,
+        causes: ['system'],
+        compactionIds: [],
+        lost: { tokens: 6_000, cost: expect.closeTo(0.0207, 9) },
+      },
+    },
+  })
+  expect((await requests('cached', 'r1')).lines[2]).toBe('')
+  expect((await requests('cached', 'r1', '--json')).json).toMatchObject({
+    request: { cache: { before: null, causes: ['first'], compactionIds: [], lost: null } },
+  })
 })
