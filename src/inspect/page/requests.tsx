@@ -1,5 +1,284 @@
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
+import type { Compaction } from '../../storage/storage.ts'
+import type { RecordedRequest } from '../../store/requests/recorded.ts'
+import { useCall } from './api.ts'
+import { change, clock, counted, fullTime, money, short, time, whole } from './format.ts'
+import { useKeys } from './keys.tsx'
+import {
+  inputOf,
+  type ListedRequest,
+  listedRequests,
+  rowsInSight,
+  sumOf,
+  type ViewEvent,
+} from './recorded-requests.ts'
+import { RequestDetail, UnrecordedView } from './request-detail.tsx'
+import './requests.css'
+import { go, sessionLink } from './router.ts'
 import type { TabProps } from './session.tsx'
+import { Badge, Empty, Failed, Skeleton } from './ui.tsx'
+import { useAudit, useKept, useRequests } from './use-requests.ts'
 
-export function Requests(_: TabProps) {
-  return <div class="page" />
+const NO_COMPACTIONS: readonly Compaction[] = []
+
+/** What the model saw: the recorded requests, and one of them as it was sent. */
+export function Requests({ session, version, query }: TabProps) {
+  const { id } = session
+  const list = useRequests(id, version)
+  const audit = useAudit(id, version)
+  const compactions = useKept(useCall('listCompactions', [id], version).value) ?? NO_COMPACTIONS
+  const rows = listedRequests(list.items, audit.items, compactions)
+  const newest = list.isDone ? list.items.at(-1)?.id : undefined
+  const answer = query.request === undefined ? positionOf(query.answer) : undefined
+  const key = query.request ?? (answer === undefined ? newest : { answer })
+  const loaded = useCall('requests.get', key === undefined ? null : [id, key], undefined)
+  const isUnrecorded = answer !== undefined && loaded.error?.code === 'REQUEST_NOT_FOUND'
+  const shown = useKept(loaded.value)
+  const chosen = rows.findIndex(({ request }) => request.id === (query.request ?? loaded.value?.id))
+  const select = (row: ListedRequest | undefined): void => {
+    if (row !== undefined) go(sessionLink(id, 'requests', { request: row.request.id }), { replace: true })
+  }
+  const older = rows[chosen === -1 ? rows.length - 1 : chosen - 1]
+  const newer = chosen === -1 ? undefined : rows[chosen + 1]
+  useKeys('Requests', [
+    { keys: '[ / j / ArrowDown', label: 'The request before', run: () => select(older) },
+    { keys: '] / k / ArrowUp', label: 'The request after', run: () => select(newer) },
+  ])
+  if (list.error !== undefined) return <Failed error={list.error} retry={list.reload} />
+  if (list.isDone && rows.length === 0 && answer === undefined) return <NoRequests />
+  const isChosen = query.request !== undefined || answer !== undefined
+  return (
+    <div class={`requests ${isChosen ? 'requests-chosen' : ''} ${rows.length === 0 ? 'requests-none' : ''}`}>
+      {rows.length > 0 ? (
+        <RequestList rows={rows} chosen={chosen} isDone={list.isDone} sessionId={id} />
+      ) : (
+        !list.isDone && (
+          <div class="requests-list">
+            <Skeleton lines={6} />
+          </div>
+        )
+      )}
+      <div class="request-pane" aria-busy={loaded.loading}>
+        {isChosen && rows.length > 0 && (
+          <a class="requests-back" href={sessionLink(id, 'requests')}>
+            ← All requests
+          </a>
+        )}
+        {isUnrecorded ? (
+          <UnrecordedView
+            sessionId={id}
+            answer={answer}
+            compactions={compactions}
+            hasRequests={rows.length > 0}
+          />
+        ) : loaded.error !== undefined ? (
+          <Failed error={loaded.error} retry={loaded.reload} />
+        ) : shown === undefined ? (
+          <Skeleton lines={8} />
+        ) : (
+          <RequestDetail
+            key={shown.id}
+            session={session}
+            request={shown}
+            row={rows[rows.findIndex(({ request }) => request.id === shown.id)]}
+            rows={rows}
+            compactions={compactions}
+            older={older && (() => select(older))}
+            newer={newer && (() => select(newer))}
+          />
+        )}
+      </div>
+    </div>
+  )
+}
+
+function positionOf(text: string | undefined): number | string | undefined {
+  if (text === undefined || text === '') return undefined
+  return /^[1-9]\d*$/.test(text) ? Number(text) : text
+}
+
+function NoRequests() {
+  return (
+    <Empty title="No requests were recorded in this session.">
+      <p>
+        <code>recordResponse</code> records the request that <code>prepareRequest</code> prepared, with its
+        hash and usage. The middleware of the AI SDK and the adapters for OpenAI Agents and LangChain do so by
+        themselves.
+      </p>
+      <pre>{`const request = await store.prepareRequest(id, { prompt })
+// … call the model …
+await store.recordResponse(id, { request, messages, usage })`}</pre>
+      <p>For any answer, the conversation has a link to the view as of that moment, recorded or not.</p>
+    </Empty>
+  )
+}
+
+/** The height of a row in the list, as in requests.css. */
+const ROW_HEIGHT = 62
+
+const EVENT_WORDS: { readonly [event in ViewEvent]: { readonly label: string; readonly title: string } } = {
+  compaction: { label: 'compacted', title: 'The view was compacted since the request before.' },
+  rewind: { label: 'rewound', title: 'The conversation was rewound since the request before.' },
+  undo: { label: 'undone', title: 'A compaction was undone since the request before.' },
+  redo: { label: 'redone', title: 'A compaction was redone since the request before.' },
+}
+
+/** The requests, newest first. Only rows in sight are elements, so that thousands are as fast as ten. */
+function RequestList({
+  rows,
+  chosen,
+  isDone,
+  sessionId,
+}: {
+  readonly rows: readonly ListedRequest[]
+  /** The index in `rows`, which are oldest first; -1 for none. */
+  readonly chosen: number
+  readonly isDone: boolean
+  readonly sessionId: string
+}) {
+  const box = useRef<HTMLDivElement>(null)
+  const [sight, setSight] = useState({ top: 0, height: 800 })
+  const measure = (): void => {
+    const element = box.current
+    if (element !== null) setSight({ top: element.scrollTop, height: element.clientHeight })
+  }
+  useLayoutEffect(() => {
+    measure()
+    const observer = new ResizeObserver(measure)
+    if (box.current !== null) observer.observe(box.current)
+    return () => observer.disconnect()
+  }, [])
+  const place = rows.length - 1 - chosen
+  useEffect(() => {
+    const element = box.current
+    if (element === null || chosen === -1) return
+    const top = place * ROW_HEIGHT
+    if (top < element.scrollTop) element.scrollTop = top
+    else if (top + ROW_HEIGHT > element.scrollTop + element.clientHeight)
+      element.scrollTop = top + ROW_HEIGHT - element.clientHeight
+  }, [chosen === -1 ? undefined : rows[chosen]?.request.id])
+  const { from, to } = rowsInSight(sight, ROW_HEIGHT, rows.length)
+  const largest = Math.max(1, ...rows.map(({ request }) => sumOf(inputOf(request) ?? NO_INPUT)))
+  return (
+    <section class="requests-list" aria-label="Requests">
+      <header class="requests-list-head">
+        <h2>{counted(rows.length, 'request')}</h2>
+        <span class="dim small">{isDone ? 'newest first' : 'loading …'}</span>
+      </header>
+      <div class="requests-scroll" ref={box} onScroll={measure}>
+        <ol style={{ height: `${rows.length * ROW_HEIGHT}px` }}>
+          {Array.from({ length: to - from }, (_, at) => {
+            const row = rows[rows.length - 1 - from - at]!
+            return (
+              <li
+                key={row.request.id}
+                class="request-item"
+                style={{ top: `${(from + at) * ROW_HEIGHT}px` }}
+                aria-setsize={rows.length}
+                aria-posinset={from + at + 1}
+              >
+                <Row
+                  row={row}
+                  largest={largest}
+                  isNewDay={isOtherDay(rows[rows.length - from - at]?.request, row.request)}
+                  isChosen={rows.length - 1 - from - at === chosen}
+                  link={sessionLink(sessionId, 'requests', { request: row.request.id })}
+                />
+              </li>
+            )
+          })}
+        </ol>
+      </div>
+      <p class="requests-legend small dim">
+        <span class="dot input-read" /> cache read <span class="dot input-written" /> written{' '}
+        <span class="dot input-uncached" /> uncached
+      </p>
+    </section>
+  )
+}
+
+function isOtherDay(above: RecordedRequest | undefined, { at }: RecordedRequest): boolean {
+  return above === undefined || new Date(above.at).toDateString() !== new Date(at).toDateString()
+}
+
+const NO_INPUT = { read: 0, written: 0, uncached: 0 }
+
+function Row({
+  row: { request, no, before, lostTokens },
+  largest,
+  isNewDay,
+  isChosen,
+  link,
+}: {
+  readonly row: ListedRequest
+  readonly largest: number
+  /** Whether the row above is of another day: then the day is shown. */
+  readonly isNewDay: boolean
+  readonly isChosen: boolean
+  readonly link: string
+}) {
+  const { usage, answerPositions, model, provider, at, cost } = request
+  const input = inputOf(request)
+  return (
+    <a class="request-link" href={link} aria-current={isChosen ? 'true' : undefined}>
+      <span class="request-line">
+        <b class="request-no">#{no}</b>
+        <span class="request-model" title={`${provider} / ${model ?? ''}`}>
+          {model ?? provider}
+        </span>
+        {before.map((event) => (
+          <Badge key={event} kind="accent" title={EVENT_WORDS[event].title}>
+            {EVENT_WORDS[event].label}
+          </Badge>
+        ))}
+        {lostTokens > 0 && (
+          <Badge
+            kind="warn"
+            title={`${whole(lostTokens)} tokens were in the cache after the request before, and weren’t read.`}
+          >
+            cache {change(-lostTokens)}
+          </Badge>
+        )}
+        <span class="spring" />
+        <span class="dim small nowrap">
+          <time dateTime={new Date(at).toISOString()} title={fullTime(at)}>
+            {isNewDay ? time(at) : clock(at)}
+          </time>
+        </span>
+      </span>
+      <span class="request-line small">
+        <InputBar request={request} largest={largest} />
+        <span class="request-tokens">
+          {input === undefined || usage === undefined
+            ? 'no usage'
+            : `${short(sumOf(input))} in, ${short(usage.outputTokens)} out`}
+        </span>
+        <span class="request-cost">{usage === undefined ? '' : money(cost)}</span>
+        <span class="request-answer dim">
+          {answerPositions === undefined ? '' : `→ ${answerPositions[0]}`}
+        </span>
+      </span>
+    </a>
+  )
+}
+
+/** The input tokens of a request by how they were billed, against the largest request. */
+export function InputBar({
+  request,
+  largest,
+}: {
+  readonly request: Pick<RecordedRequest, 'usage'>
+  readonly largest: number
+}) {
+  const input = inputOf(request)
+  if (input === undefined) return <span class="request-input request-input-none" />
+  const share = (tokens: number): string => `${(tokens / Math.max(1, largest)) * 100}%`
+  const words = `${whole(input.read)} read from the cache, ${whole(input.written)} written to it, ${whole(input.uncached)} uncached`
+  return (
+    <span class="request-input" role="img" aria-label={`Input tokens: ${words}`} title={words}>
+      {input.read > 0 && <span class="input-read" style={{ width: share(input.read) }} />}
+      {input.written > 0 && <span class="input-written" style={{ width: share(input.written) }} />}
+      {input.uncached > 0 && <span class="input-uncached" style={{ width: share(input.uncached) }} />}
+    </span>
+  )
 }

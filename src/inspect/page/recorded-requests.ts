@@ -1,0 +1,101 @@
+import type { AuditEntry, Compaction } from '../../storage/storage.ts'
+import type { RecordedRequest } from '../../store/requests/recorded.ts'
+
+/* What the list of requests says of each, from the list and the audit alone. */
+
+/** What happened to the view between a request and the one before it. */
+export type ViewEvent = 'compaction' | 'rewind' | 'undo' | 'redo'
+
+/** A request in the list. */
+export type ListedRequest = {
+  readonly request: RecordedRequest
+  /** Its number in the session: 1 is the oldest. */
+  readonly no: number
+  readonly before: readonly ViewEvent[]
+  /** Tokens that the provider had cached for the request before and that this one didn't read; 0 if it read them. */
+  readonly lostTokens: number
+}
+
+const EVENTS: { readonly [event: string]: ViewEvent } = {
+  created: 'compaction',
+  undone: 'undo',
+  redone: 'redo',
+}
+
+/** A difference below these is rounding: providers cache in blocks. */
+const MIN_LOST_TOKENS = 1_024
+const MIN_LOST_SHARE = 0.1
+
+/**
+ * Returns the requests, oldest first, with what happened before each. Previews aren't counted: they shorten tool outputs as they are
+ * appended, and change nothing that was sent.
+ */
+export function listedRequests(
+  requests: readonly RecordedRequest[],
+  audit: readonly AuditEntry[],
+  compactions: readonly Pick<Compaction, 'id' | 'kind' | 'coverage'>[],
+): ListedRequest[] {
+  const previews = new Set(compactions.flatMap(({ id, kind }) => (kind === 'preview' ? [id] : [])))
+  const rewinds = new Set(compactions.flatMap(({ id, coverage }) => (coverage.rewinds === true ? [id] : [])))
+  const entries = audit.flatMap(({ no, event, compactionId }) => {
+    const name = EVENTS[event]
+    if (name === undefined || compactionId === undefined || previews.has(compactionId)) return []
+    return [{ no, name: name === 'compaction' && rewinds.has(compactionId) ? 'rewind' : name } as const]
+  })
+  let [at, reached] = [0, 0]
+  return requests.map((request, index) => {
+    const before = new Set<ViewEvent>()
+    for (; at < entries.length && entries[at]!.no <= request.audit; at++)
+      if (entries[at]!.no > reached) before.add(entries[at]!.name)
+    reached = Math.max(reached, request.audit)
+    return {
+      request,
+      no: index + 1,
+      before: [...before],
+      lostTokens: lostTokens(requests[index - 1], request),
+    }
+  })
+}
+
+/** Returns the cached tokens of the request before that this one, to the same model, didn't read. */
+export function lostTokens(
+  before: RecordedRequest | undefined,
+  { model, provider, usage }: RecordedRequest,
+): number {
+  if (before?.usage === undefined || usage === undefined) return 0
+  if (before.model !== model || before.provider !== provider) return 0
+  const { cacheReadTokens = 0, cacheCreationTokens = 0 } = before.usage
+  const cached = cacheReadTokens + cacheCreationTokens
+  const lost = cached - (usage.cacheReadTokens ?? 0)
+  return lost >= Math.max(MIN_LOST_TOKENS, cached * MIN_LOST_SHARE) ? lost : 0
+}
+
+/** The input of a request by how it was billed. */
+export type InputTokens = { readonly read: number; readonly written: number; readonly uncached: number }
+
+export function inputOf({ usage }: Pick<RecordedRequest, 'usage'>): InputTokens | undefined {
+  if (usage === undefined) return undefined
+  const { inputTokens, cacheReadTokens = 0, cacheCreationTokens = 0 } = usage
+  return { read: cacheReadTokens, written: cacheCreationTokens, uncached: inputTokens }
+}
+
+export function sumOf({ read, written, uncached }: InputTokens): number {
+  return read + written + uncached
+}
+
+/** Returns what is kept of a list that is read again, and what to read from: the newest may have changed since. */
+export function keptPages<T>(items: readonly T[], overlap: number): readonly T[] {
+  return items.slice(0, Math.max(0, items.length - overlap))
+}
+
+/** The rows of a list of equal heights that are in sight, with some more on both sides. */
+export function rowsInSight(
+  { top, height }: { readonly top: number; readonly height: number },
+  rowHeight: number,
+  count: number,
+  margin = 8,
+): { readonly from: number; readonly to: number } {
+  const first = Math.min(Math.floor(top / rowHeight), Math.max(0, count - 1))
+  const last = Math.ceil((top + height) / rowHeight)
+  return { from: Math.max(0, first - margin), to: Math.min(count, last + margin) }
+}
