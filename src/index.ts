@@ -68,6 +68,7 @@ export type {
 } from './core/model/plan.ts'
 export type { FirstChanged } from './core/model/prompt-cache.ts'
 export type { InvalidatedReasoning } from './core/model/reasoning.ts'
+export type { FirstRequestChange } from './core/model/request-difference.ts'
 export type {
   ToolCall,
   ToolCallStatus,

@@ -78,11 +78,11 @@ export type ComparedRequests = {
    * the tools, the system prompt (each empty if there is none), and one line with role and content for each message, without prompt cache
    * marks. If the earlier request is a prefix of this one, all of it is shared.
    */
-  readonly length: RequestDifference['length']
+  readonly length: { readonly before: number; readonly after: number; readonly shared: number }
   /** The first difference that isn't an addition at the end; absent if the earlier request is a prefix of this one. */
   readonly firstChanged?: FirstRequestChange
   /** The number of equal messages at the beginning, and of all messages of both requests. */
-  readonly messages: RequestDifference['messages']
+  readonly messages: { readonly same: number; readonly before: number; readonly after: number }
   /** Whether both are compared as they were sent. Otherwise at least one is compared as it can be rendered now (`requests.get`). */
   readonly matches: boolean
   /** Why the cache couldn't be read, or wasn't; empty if the earlier request is a prefix of this one and nothing was lost. */
