@@ -117,7 +117,7 @@ export function statusKind({ status }: Pick<Compaction, 'status'>): 'good' | 'pl
 }
 
 const TRIGGER_WORDS: { readonly [trigger in Compaction['trigger']]: string } = {
-  manual: 'by hand',
+  manual: 'manual',
   auto: 'automatic',
   overflow: 'after an overflow',
   import: 'imported',

@@ -1,0 +1,158 @@
+import type { Compaction, UndoOutcome } from '../../storage/storage.ts'
+import { CallError, call } from './api.ts'
+import { dependentsOf, kindWords, workWords } from './compaction-runs.ts'
+import { counted, short } from './format.ts'
+import { go, sessionLink } from './router.ts'
+import { ask, attempt, toast } from './ui.tsx'
+
+/* Undo and redo with what they include. Where the store asks for a decision, the reader makes it. */
+
+type Target = { readonly id: string; readonly compactions: readonly Compaction[] }
+type Options = { readonly cascade?: boolean; readonly both?: boolean; readonly showRetired?: boolean }
+
+/** Undoes a compaction or a run. If others in force build on it, lists them and asks. */
+export async function undoListed(
+  sessionId: string,
+  target: Target,
+  all: readonly Compaction[],
+): Promise<void> {
+  const ids = target.compactions.map(({ id }) => id)
+  const dependents = dependentsOf(all, ids)
+  if (dependents.length > 0) {
+    const agreed = await ask({
+      title: `Undo ${counted(dependents.length + 1, 'compaction')}?`,
+      body: (
+        <>
+          <p>
+            {dependents.length === 1 ? 'A later compaction builds' : 'Later compactions build'} on this one
+            and will be undone with it. Redo restores all of them.
+          </p>
+          <CompactionLines compactions={dependents} />
+        </>
+      ),
+      action: 'Undo all',
+    })
+    if (!agreed) return
+  }
+  await undo(sessionId, target.id, { cascade: dependents.length > 0 })
+}
+
+/** The compactions that a question is about. */
+function CompactionLines({ compactions }: { readonly compactions: readonly Compaction[] }) {
+  return (
+    <ul class="asked-compactions">
+      {compactions.slice(0, 8).map((one) => (
+        <li key={one.id}>
+          {kindWords(one)}{' '}
+          <span class="dim">
+            {workWords(one)}, {short(one.tokensBefore)} → {short(one.tokensAfter)} tokens
+          </span>
+        </li>
+      ))}
+      {compactions.length > 8 && <li class="dim">and {counted(compactions.length - 8, 'more', 'more')}</li>}
+    </ul>
+  )
+}
+
+async function undo(sessionId: string, id: string, options: Options): Promise<void> {
+  await attempt(async () => {
+    const outcome = await decided(options, (agreed) => call('undoCompaction', [sessionId, id, agreed]))
+    if (outcome === undefined) return
+    const { changed, compactionIds } = outcome
+    toast({
+      text: changed ? `Undid ${changeWords(outcome)}.` : 'It was undone already.',
+      ...(changed && {
+        undo: { label: 'Redo', run: () => redo(sessionId, compactionIds.at(-1) ?? id, { cascade: true }) },
+      }),
+    })
+  })
+}
+
+/** Redoes a compaction or a run. If it builds on undone ones, asks whether to redo them too. */
+export async function redo(sessionId: string, id: string, options: Options = {}): Promise<void> {
+  await attempt(async () => {
+    const outcome = await decided(options, (agreed) =>
+      call('redoCompaction', [sessionId, id, withoutBoth(agreed)]),
+    )
+    if (outcome === undefined) return
+    const { changed, compactionIds } = outcome
+    toast({
+      text: changed ? `Redid ${changeWords(outcome)}.` : 'Nothing changed: it is in force already.',
+      ...(changed && {
+        undo: { label: 'Undo', run: () => undo(sessionId, compactionIds[0] ?? id, { cascade: true }) },
+      }),
+    })
+  })
+}
+
+const withoutBoth = ({ both: _, ...options }: Options): Options => options
+
+const changeWords = ({ compactionIds, rows, parts, alsoChanged = [] }: UndoOutcome): string =>
+  [
+    counted(compactionIds.length + alsoChanged.length, 'compaction'),
+    ...(rows > 0 ? [`${counted(rows, 'row')} changed`] : []),
+    ...(parts > 0 ? [`${counted(parts, 'part')} changed`] : []),
+  ].join(', ')
+
+/** The errors that are questions: what the reader agrees to, and the option that it sets. */
+const QUESTIONS: {
+  readonly [code: string]: {
+    readonly option: keyof Options
+    readonly title: string
+    readonly body: string
+    readonly action: string
+  }
+} = {
+  HAS_ACTIVE_DEPENDENTS: {
+    option: 'cascade',
+    title: 'Undo the compactions that build on it too?',
+    body: 'Other compactions in force build on this one. Redo restores all of them.',
+    action: 'Undo all',
+  },
+  INPUT_NOT_VISIBLE: {
+    option: 'cascade',
+    title: 'Redo the compactions that it builds on too?',
+    body: 'What it covers isn’t in the view, because compactions that it builds on were undone.',
+    action: 'Redo all',
+  },
+  BRANCH_MOVED: {
+    option: 'both',
+    title: 'Show the old messages before the new ones?',
+    body: 'Messages were appended after this rewind. Undoing it shows the rewound messages again, before those.',
+    action: 'Show both',
+  },
+  CONTENT_RETIRED: {
+    option: 'showRetired',
+    title: 'Show what is left of the messages?',
+    body: 'Retention removed old contents of messages that this would show again.',
+    action: 'Show what is left',
+  },
+}
+
+/** Calls with options, and again with one more option for each question that the reader agrees to; undefined if not. */
+async function decided<T>(options: Options, run: (options: Options) => Promise<T>): Promise<T | undefined> {
+  try {
+    return await run(options)
+  } catch (error) {
+    const question = error instanceof CallError ? QUESTIONS[error.code] : undefined
+    if (question === undefined || options[question.option] === true) throw error
+    const { option, ...asked } = question
+    return (await ask(asked)) ? decided({ ...options, [option]: true }, run) : undefined
+  }
+}
+
+/** Applies a preview; shows the run that it made. Throws the errors of `compactSession`. */
+export async function applyPreview(sessionId: string, previewId: string): Promise<boolean> {
+  const result = await call('compactSession', [sessionId, { previewId }])
+  if (result === null || !result.compacted) {
+    toast({ text: 'Nothing was compacted.' })
+    return false
+  }
+  const { runId, tokensBefore, tokensAfter, compactions } = result
+  toast({
+    text: `Compacted: ${short(tokensBefore)} → ${short(tokensAfter)} tokens in ${counted(compactions.length, 'compaction')}.`,
+    undo: { label: 'Undo', run: () => undo(sessionId, runId, {}) },
+  })
+  go(sessionLink(sessionId, 'compactions', { compaction: runId }))
+  return true
+}
