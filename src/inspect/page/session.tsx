@@ -80,11 +80,13 @@ export function SessionPage({ route }: { readonly route: Extract<Route, { page: 
           </a>
         ))}
       </nav>
-      {tab === 'conversation' && <Conversation {...props} />}
-      {tab === 'requests' && <Requests {...props} />}
-      {tab === 'context' && <ContextView {...props} />}
-      {tab === 'compactions' && <Compactions {...props} />}
-      {tab === 'costs' && <SessionCosts {...props} />}
+      <div class="tab-body">
+        {tab === 'conversation' && <Conversation {...props} />}
+        {tab === 'requests' && <Requests {...props} />}
+        {tab === 'context' && <ContextView {...props} />}
+        {tab === 'compactions' && <Compactions {...props} />}
+        {tab === 'costs' && <SessionCosts {...props} />}
+      </div>
     </div>
   )
 }
@@ -139,7 +141,7 @@ function Header({
         {facts.owners && owner !== undefined && <span>owner {owner}</span>}
         <span>{counted(session.messageCount, 'message')}</span>
         <span>{counted(session.activeCompactions, 'compaction')} in force</span>
-        {usage.value && <span>{money(usage.value.total.cost)}</span>}
+        {usage.value && usage.value.total.requests > 0 && <span>{money(usage.value.total.cost)}</span>}
         <span>
           changed <Time at={session.updatedAt} />
         </span>

@@ -208,7 +208,10 @@ function SessionRow({
           </div>
         )}
       </td>
-      <td class="number wide-only">{usage.value && money(usage.value.total.cost)}</td>
+      <td class="number wide-only">
+        {usage.value &&
+          (usage.value.total.requests > 0 ? money(usage.value.total.cost) : <span class="dim">–</span>)}
+      </td>
       <td class="number nowrap">{newestAt > 0 ? <Time at={newestAt} /> : <span class="dim">empty</span>}</td>
       <td class="menu-cell">
         {canChange && (
