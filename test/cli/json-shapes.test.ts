@@ -142,7 +142,7 @@ const CASES: Readonly<Record<string, (store: SmallStore) => Promise<readonly str
 }
 
 it('has a case for every command without a page of its own', () => {
-  const others = ['compact', 'chat', 'mcp']
+  const others = ['compact', 'chat', 'inspect', 'mcp']
   expect(COMMANDS.map(({ name }) => name).filter((name) => !others.includes(name))).toEqual(
     Object.keys(CASES),
   )

@@ -69,7 +69,10 @@ const CASES: { readonly [name: string]: () => readonly string[] } = {
 }
 
 it('has a case for every command that ends by itself', () => {
-  expect(COMMANDS.map(({ name }) => name).filter((name) => name !== 'mcp')).toEqual(Object.keys(CASES))
+  const serving = ['inspect', 'mcp']
+  expect(COMMANDS.map(({ name }) => name).filter((name) => !serving.includes(name))).toEqual(
+    Object.keys(CASES),
+  )
 })
 
 it.each(Object.keys(CASES))('%s works', async (name) => {
