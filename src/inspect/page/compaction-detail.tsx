@@ -15,6 +15,7 @@ import {
   workWords,
 } from './compaction-runs.ts'
 import { change, counted, money, short, whole } from './format.ts'
+import { Markdown } from './markdown.tsx'
 import { sessionLink } from './router.ts'
 import { lineOf } from './row-line.ts'
 import { type LineRow, PagedRows, RowLine } from './row-list.tsx'
@@ -317,8 +318,8 @@ export function Scrolling({
   )
 }
 
-function SummaryText({ content }: { readonly content: unknown }) {
-  return <pre>{textOf(content)}</pre>
+export function SummaryText({ content }: { readonly content: unknown }) {
+  return <Markdown text={textOf(content)} />
 }
 
 function Sources({ sessionId, rows }: { readonly sessionId: string; readonly rows: readonly ExpandedRow[] }) {

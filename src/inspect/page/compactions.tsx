@@ -20,6 +20,7 @@ import { NewCompaction } from './new-compaction.tsx'
 import { go, sessionLink } from './router.ts'
 import type { TabProps } from './session.tsx'
 import { SessionStrip } from './session-strip.tsx'
+import { TokensChange } from './tokens-change.tsx'
 import { attempt, Badge, Empty, Failed, Skeleton, toast } from './ui.tsx'
 import { useAudit, useKept } from './use-requests.ts'
 import './compactions.css'
@@ -305,20 +306,5 @@ function RunItem({
         ))}
       </ul>
     </li>
-  )
-}
-
-/** Tokens before and after, with a small bar: what is left of it is filled. */
-export function TokensChange({ before, after }: { readonly before: number; readonly after: number }) {
-  const left = before === 0 ? 0 : Math.min(1, after / before)
-  return (
-    <span class="tokens-change">
-      <span class="tokens-bar" aria-hidden="true">
-        <span style={{ width: `${left * 100}%` }} />
-      </span>
-      <span class="nowrap">
-        {short(before)} → <b>{short(after)}</b>
-      </span>
-    </span>
   )
 }

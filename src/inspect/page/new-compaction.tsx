@@ -5,13 +5,13 @@ import type { ContextStats } from '../../store/compaction/stats.ts'
 import type { NamedPreview } from '../verbs.ts'
 import { asCallError, type CallError, useCall } from './api.ts'
 import { applyPreview } from './compaction-actions.tsx'
-import { Scrolling } from './compaction-detail.tsx'
-import { TokensChange } from './compactions.tsx'
+import { Scrolling, SummaryText } from './compaction-detail.tsx'
 import { bytes, change, counted, short, whole } from './format.ts'
 import { useSettled } from './hooks.ts'
 import type { Live } from './live.ts'
 import { IDLE_WORDS, OFF_TARGET_WORDS, optionsOf, type PreviewSettings, STAGES } from './preview-settings.ts'
 import { PagedRows, RowLine } from './row-list.tsx'
+import { TokensChange } from './tokens-change.tsx'
 import { ask, Failed, Skeleton } from './ui.tsx'
 import { useKept } from './use-requests.ts'
 
@@ -391,7 +391,7 @@ function PlannedItem({
           </summary>
           {!pending && (
             <Scrolling look="written" label="The summary">
-              <pre>{inserts.text}</pre>
+              <SummaryText content={inserts.text} />
             </Scrolling>
           )}
         </details>

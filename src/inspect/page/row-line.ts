@@ -52,10 +52,11 @@ function outputLine(output: unknown): string {
 /** Returns the first line of a text that isn't blank. */
 export function firstLine(text: unknown): string {
   if (typeof text !== 'string') return ''
-  const line = text
-    .slice(0, 4 * MAX_LENGTH)
-    .trimStart()
+  const start = text.slice(0, 4 * MAX_LENGTH).trimStart()
+  // A heading's marks say nothing in a list.
+  const line = start
     .split('\n', 1)[0]!
+    .replace(/^#{1,6}\s+/, '')
     .trim()
   return line.length > MAX_LENGTH ? `${line.slice(0, MAX_LENGTH)}…` : line
 }

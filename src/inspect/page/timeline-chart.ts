@@ -142,24 +142,26 @@ export function layersOf(
   return layers
 }
 
-/** Returns a line over the bands; it has a gap where a figure is undefined. */
+/** Returns a line over the bands, each at its full width; it has a gap where a figure is undefined. */
 export function stepsOf(
   values: readonly (number | undefined)[],
   edges: readonly number[],
   { height, most }: { readonly height: number; readonly most: number },
 ): string {
   const y = heightScale(height, most)
-  const steps = values.map((value, index) => ({
-    x: edges[index]!,
-    y: value === undefined ? undefined : y(value),
-  }))
-  const path = line<(typeof steps)[number]>()
-    .defined((step) => step.y !== undefined)
+  // Both ends of a band, so that the last one before a gap is drawn too.
+  const ends = values.flatMap((value, index) => {
+    const place = value === undefined ? undefined : y(value)
+    const next = values[index + 1] === undefined ? [{ x: edges[index + 1]!, y: place }] : []
+    return [{ x: edges[index]!, y: place }, ...next]
+  })
+  const path = line<(typeof ends)[number]>()
+    .defined((end) => end.y !== undefined)
     .x(({ x }) => x)
-    .y((step) => step.y!)
+    .y((end) => end.y!)
     .curve(curveStepAfter)
     .digits(1)
-  return path([...steps, { ...steps.at(-1)!, x: edges.at(-1)! }]) ?? ''
+  return path(ends) ?? ''
 }
 
 const heightScale = (height: number, most: number) => scaleLinear([0, Math.max(1, most)], [height, 0])
