@@ -147,6 +147,8 @@ export async function rename(sessionId: string, title: string | null, before: st
 export async function archive(sessionId: string, archived: boolean): Promise<void> {
   await attempt(async () => {
     await call('sessions.archive', [sessionId, archived])
+    // The list follows messages, and this isn't one.
+    document.dispatchEvent(new Event('sessionschange'))
     toast({
       text: archived ? 'Archived.' : 'Moved back to the list.',
       undo: { label: 'Undo', run: () => archive(sessionId, !archived) },

@@ -36,6 +36,15 @@ export function Sessions({ query }: { readonly query: Query }) {
     },
   ])
   useEffect(() => {
+    const again = (): void => {
+      if (document.visibilityState === 'visible') list.restart()
+    }
+    for (const event of ['sessionschange', 'visibilitychange']) document.addEventListener(event, again)
+    return () => {
+      for (const event of ['sessionschange', 'visibilitychange']) document.removeEventListener(event, again)
+    }
+  }, [list.restart])
+  useEffect(() => {
     document.querySelector('.session-row.chosen')?.scrollIntoView({ block: 'nearest' })
   }, [chosen])
   return (
@@ -344,7 +353,7 @@ function useSessions(
         const last = first.at(-1)
         const known = new Set(first.map(nameOf))
         const older =
-          last === undefined
+          last === undefined || first.length < PAGE
             ? []
             : rest.filter((one) => one.newestAt <= last.newestAt && !known.has(nameOf(one)))
         return {
