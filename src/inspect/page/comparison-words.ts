@@ -1,4 +1,6 @@
+import type { Compaction } from '../../storage/storage.ts'
 import type { CacheCause } from '../../store/requests/compare.ts'
+import { kindWords, triggerWords } from './compaction-runs.ts'
 
 /* What the comparison of two requests says, in words. */
 
@@ -41,6 +43,14 @@ export const CAUSE_WORDS: {
     title: 'Not known',
     text: 'The request before is a prefix of this one, and little time passed. A provider may drop its cache at any time.',
   },
+}
+
+/** The name of a compaction in a sentence, and who began it, unless the name says so. */
+export function compactionWords(compaction: Compaction): string {
+  const name = kindWords(compaction)
+  return compaction.kind === 'manual' || compaction.kind === 'provider'
+    ? name
+    : `${name}, ${triggerWords(compaction)}`
 }
 
 /** Says what two requests share. */

@@ -9,6 +9,7 @@ import { money, short, whole } from './format.ts'
 
 const HEIGHT = 220
 const MARGIN = { top: 10, right: 8, bottom: 22, left: 56 }
+const MAX_BAR = 56
 /** Pixels between two labels of days. */
 const LABEL_WIDTH = 64
 
@@ -55,7 +56,7 @@ export function CostChart({ data, measure }: { readonly data: ChartData; readonl
   const x = scaleBand<number>()
     .domain(buckets.map((_, at) => at))
     .range([MARGIN.left, width - MARGIN.right])
-    .paddingInner(0.2)
+    .paddingInner(Math.max(0.2, 1 - (MAX_BAR * buckets.length) / (width - MARGIN.left - MARGIN.right)))
     .paddingOuter(0.1)
   const y = scaleLinear()
     .domain([0, Math.max(...buckets.map(sumOf), 0) || 1])

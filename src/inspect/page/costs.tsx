@@ -59,7 +59,7 @@ export function SessionCosts({ session, version }: TabProps) {
       <Show of={costs} lines={8}>
         {(found) => (
           <Found costs={found} period={period}>
-            <Savings sessionId={session.id} version={version} period={period} />
+            <Savings sessionId={session.id} version={version} />
           </Found>
         )}
       </Show>
@@ -188,7 +188,12 @@ function Found({
                 <tr>
                   <th>Summarizer</th>
                   <th class="number">Compactions</th>
-                  <th class="number">Shortened the history by</th>
+                  <th
+                    class="number"
+                    title="Tokens by which they shortened the history, each when it was applied"
+                  >
+                    Shortened by
+                  </th>
                   <th class="number">Cost</th>
                 </tr>
               </thead>
@@ -196,7 +201,7 @@ function Found({
                 {summaries.map(({ summarizer, model, compactions, tokensSaved, cost }) => (
                   <tr key={`${summarizer} ${model}`}>
                     <td class="costs-name">
-                      {summarizer ?? 'without a model'}
+                      {summarizerName(summarizer)}
                       {model !== undefined && <span class="dim"> {model}</span>}
                     </td>
                     <td class="number">{whole(compactions)}</td>
@@ -216,6 +221,12 @@ function Found({
       </p>
     </>
   )
+}
+
+/** The store writes `given` for a summary that the caller passed. */
+function summarizerName(summarizer: string | undefined): string {
+  if (summarizer === undefined) return 'Without a summary'
+  return summarizer === 'given' ? 'Text of the caller' : summarizer
 }
 
 function Totals({ total }: { readonly total: ModelSums }) {
@@ -306,15 +317,7 @@ function ModelRow({ name, sums }: { readonly name: string; readonly sums: ModelS
 const POINTS = 5_000
 
 /** What compaction saved in the requests of a session: in tokens, and in money where prices can be derived. */
-function Savings({
-  sessionId,
-  version,
-  period,
-}: {
-  readonly sessionId: string
-  readonly version: string
-  readonly period: Period
-}) {
+function Savings({ sessionId, version }: { readonly sessionId: string; readonly version: string }) {
   const loaded = useCall('messages.timeline', [sessionId, { points: POINTS }], version)
   const timeline = useKept(loaded.value)
   const all = useCall('requests.costs', [{ session: sessionId }], version)
@@ -345,12 +348,12 @@ function Savings({
         .
       </p>
       <p class="dim small">
-        This is the sum, over all answers{period === 'all' ? '' : ' of the session'}, of the tokens of the log
-        minus those of the view, rewound messages included
-        {points < answers && `, extrapolated from ${whole(points)} answers`}.{' '}
+        Over all answers of the session: the tokens of the log, rewound messages included, minus those of the
+        view
+        {points < answers && `, extrapolated from ${whole(points)} answers`}
         {prices === undefined
-          ? 'No prices could be derived from the recorded requests.'
-          : `The prices are derived from the requests to ${modelName(model!)}, and it is assumed that the window had had room.`}
+          ? '. No prices could be derived from the recorded requests.'
+          : `; at prices derived from the requests to ${modelName(model!)}, as if the whole log had been sent each time.`}
       </p>
     </div>
   )

@@ -70,6 +70,20 @@ export function lostTokens(
   return lost >= Math.max(MIN_LOST_TOKENS, cached * MIN_LOST_SHARE) ? lost : 0
 }
 
+/** Returns the request whose answer contains a position; where answers overlap, the one that ends first. */
+export function requestOfAnswer(
+  requests: readonly RecordedRequest[],
+  position: number,
+): RecordedRequest | undefined {
+  let found: RecordedRequest | undefined
+  for (const request of requests) {
+    const { answerPositions: range } = request
+    if (range === undefined || position < range[0] || position > range[1]) continue
+    if (found === undefined || range[1] < found.answerPositions![1]) found = request
+  }
+  return found
+}
+
 /** The input of a request by how it was billed. */
 export type InputTokens = { readonly read: number; readonly written: number; readonly uncached: number }
 

@@ -2,8 +2,7 @@ import { useState } from 'preact/hooks'
 import type { Compaction } from '../../storage/storage.ts'
 import type { ComparedRequests, RequestComparison } from '../../store/requests/compare.ts'
 import { type Loaded, useCall } from './api.ts'
-import { kindWords, triggerWords } from './compaction-runs.ts'
-import { CAUSE_WORDS, sharedBar, sharedWords } from './comparison-words.ts'
+import { CAUSE_WORDS, compactionWords, sharedBar, sharedWords } from './comparison-words.ts'
 import { duration, money, percent, time, whole } from './format.ts'
 import type { ListedRequest } from './recorded-requests.ts'
 import { sessionLink } from './router.ts'
@@ -25,7 +24,8 @@ type Props = {
 
 /** Where a request differs from an earlier one: that is where the cache was lost. */
 export function Comparison({ sessionId, requestId, rows, compactions, first }: Props) {
-  const [other, setOther] = useState('')
+  const [choice, setOther] = useState({ of: requestId, id: '' })
+  const other = choice.of === requestId ? choice.id : ''
   const chosen = useCall('requests.compare', other === '' ? null : [sessionId, requestId, { with: other }])
   const loaded = other === '' ? first : chosen
   const value = useKept(loaded.value)
@@ -41,7 +41,7 @@ export function Comparison({ sessionId, requestId, rows, compactions, first }: P
           <select
             aria-label="The other request"
             value={other}
-            onChange={(event) => setOther(event.currentTarget.value)}
+            onChange={(event) => setOther({ of: requestId, id: event.currentTarget.value })}
           >
             <option value="">the request before (#{earlier[0]!.no})</option>
             {earlier.slice(1).map(({ request, no }) => (
@@ -154,7 +154,7 @@ function Compared({
             const compaction = compactions.find((one) => one.id === id)
             return (
               <a key={id} href={sessionLink(sessionId, 'compactions', { compaction: id })}>
-                {compaction === undefined ? id : `${kindWords(compaction)}, ${triggerWords(compaction)}`}
+                {compaction === undefined ? id : compactionWords(compaction)}
               </a>
             )
           })}
@@ -173,8 +173,15 @@ function FirstChanged({ change }: { readonly change: NonNullable<ComparedRequest
   return (
     <figure class="request-first-change">
       <figcaption>
-        First change: in <b>{part === 'messages' ? `message ${(message ?? 0) + 1}` : PART_WORDS[part]}</b>,
-        character {whole(offset + 1)} <span class="dim">of its JSON</span>
+        First change: in{' '}
+        <button
+          type="button"
+          class="link"
+          onClick={() => document.querySelector('.sent-changed')?.scrollIntoView({ block: 'center' })}
+        >
+          {part === 'messages' ? `message ${(message ?? 0) + 1}` : PART_WORDS[part]}
+        </button>
+        , character {whole(offset + 1)} <span class="dim">of its JSON</span>
       </figcaption>
       <pre class="request-change">
         <span class="dim">{same}</span>

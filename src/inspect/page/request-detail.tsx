@@ -46,7 +46,8 @@ export function RequestDetail({
   newer,
 }: DetailProps) {
   const { id } = session
-  const [isWhole, setWhole] = useState(false)
+  const [wholeId, setWhole] = useState('')
+  const isWhole = wholeId === given.id
   const whole = useCall('requests.get', isWhole ? [id, given.id] : null, undefined, { whole: true })
   const request = (isWhole ? whole.value : undefined) ?? given
   const at: Moment = { request: given.id }
@@ -69,7 +70,7 @@ export function RequestDetail({
         </button>
         <span class="spring" />
         {answer !== undefined && (
-          <a href={sessionLink(id, 'conversation', { message: answer[0] })}>Answer {answer[0]}</a>
+          <a href={sessionLink(id, 'conversation', { message: answer[0] })}>Answer {rangeWords([answer])}</a>
         )}
         <a href={sessionLink(id, 'context', { position: request.position })}>Context at this moment</a>
         <button
@@ -96,12 +97,14 @@ export function RequestDetail({
       {isShortened && (
         <p class="request-note">
           Long texts are shortened.{' '}
-          <button type="button" class="link" onClick={() => setWhole(true)}>
+          <button type="button" class="link" onClick={() => setWhole(given.id)}>
             Load all of them
           </button>
         </p>
       )}
       <Sent
+        key={given.id}
+        title="What was sent"
         sessionId={id}
         at={at}
         position={request.position}
@@ -161,6 +164,8 @@ export function UnrecordedView({
             <Empty title="The view was empty at that moment." />
           ) : (
             <Sent
+              key={answer}
+              title="The view"
               sessionId={sessionId}
               at={at}
               position={moment.value?.position ?? 0}
@@ -277,6 +282,7 @@ function Fact({
 }
 
 type SentProps = {
+  readonly title: string
   readonly sessionId: string
   readonly at: Moment
   readonly position: number
@@ -294,6 +300,7 @@ const TAIL = 80
 const MORE = 500
 
 function Sent({
+  title,
   sessionId,
   at,
   position,
@@ -322,9 +329,9 @@ function Sent({
   const chosenRows = chosen === undefined ? [] : sources(chosen)
   return (
     <div class="request-columns">
-      <section class="sent-column" aria-label="What was sent">
+      <section class="sent-column" aria-label={title}>
         <h3 class="request-column-head">
-          What was sent <span class="dim">{counted(messages.length, 'message')}</span>
+          {title} <span class="dim">{counted(messages.length, 'message')}</span>
         </h3>
         {system !== undefined && (
           <Fold

@@ -3,7 +3,7 @@ import type { PositionRange, StoredMessage } from '../../core/messages/message.t
 import type { Moment } from '../../core/model/moment.ts'
 import type { Compaction } from '../../storage/storage.ts'
 import { useCall } from './api.ts'
-import { kindWords, triggerWords } from './compaction-runs.ts'
+import { compactionWords } from './comparison-words.ts'
 import { counted } from './format.ts'
 import { hiderOf, type LogGroup, lastWindow, logGroups, windowWith } from './log-groups.ts'
 import { sessionLink } from './router.ts'
@@ -59,7 +59,7 @@ export function RequestLog({
   return (
     <section class="request-log" aria-label="The log at that moment" ref={box} aria-busy={loaded.loading}>
       <h3 class="request-column-head">
-        The log at that moment <span class="dim">{counted(position, 'message')}; hidden ones are dimmed</span>
+        The log at that moment <span class="dim">{counted(position, 'message')}, hidden ones dimmed</span>
       </h3>
       <div class="request-log-scroll">
         {window.after > 0 && (
@@ -76,7 +76,7 @@ export function RequestLog({
             all.length === 0 ? (
               <Empty title="The log was empty at that moment." />
             ) : (
-              <ol class="request-log-list">
+              <ol class="request-log-list" style={{ '--digits': String(position).length }}>
                 {groups.map((group) => (
                   <Group
                     key={group.rows[0]!.id}
@@ -134,9 +134,7 @@ function Group({
             <>
               :{' '}
               <a href={sessionLink(sessionId, 'compactions', { compaction: hiddenBy })}>
-                {compaction === undefined
-                  ? hiddenBy
-                  : `${kindWords(compaction)}, ${triggerWords(compaction)}`}
+                {compaction === undefined ? hiddenBy : compactionWords(compaction)}
               </a>
             </>
           )}

@@ -1,4 +1,4 @@
-import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks'
 import type { Compaction } from '../../storage/storage.ts'
 import type { RecordedRequest } from '../../store/requests/recorded.ts'
 import { useCall } from './api.ts'
@@ -8,6 +8,7 @@ import {
   inputOf,
   type ListedRequest,
   listedRequests,
+  requestOfAnswer,
   rowsInSight,
   sumOf,
   type ViewEvent,
@@ -17,7 +18,7 @@ import './requests.css'
 import { go, sessionLink } from './router.ts'
 import type { TabProps } from './session.tsx'
 import { Badge, Empty, Failed, Skeleton } from './ui.tsx'
-import { useAudit, useKept, useRequests } from './use-requests.ts'
+import { type Growing, useAudit, useKept, useRequests } from './use-requests.ts'
 
 const NO_COMPACTIONS: readonly Compaction[] = []
 
@@ -27,12 +28,15 @@ export function Requests({ session, version, query }: TabProps) {
   const list = useRequests(id, version)
   const audit = useAudit(id, version)
   const compactions = useKept(useCall('listCompactions', [id], version).value) ?? NO_COMPACTIONS
-  const rows = listedRequests(list.items, audit.items, compactions)
-  const newest = list.isDone ? list.items.at(-1)?.id : undefined
+  const rows = useMemo(
+    () => listedRequests(list.items, audit.items, compactions),
+    [list.items, audit.items, compactions],
+  )
   const answer = query.request === undefined ? positionOf(query.answer) : undefined
-  const key = query.request ?? (answer === undefined ? newest : { answer })
-  const loaded = useCall('requests.get', key === undefined ? null : [id, key], undefined)
-  const isUnrecorded = answer !== undefined && loaded.error?.code === 'REQUEST_NOT_FOUND'
+  const key = query.request ?? keyOf(list, answer)
+  const loaded = useCall('requests.get', key === undefined ? null : [id, key])
+  const isUnrecorded =
+    answer !== undefined && (key === undefined ? list.isDone : loaded.error?.code === 'REQUEST_NOT_FOUND')
   const shown = useKept(loaded.value)
   const chosen = rows.findIndex(({ request }) => request.id === (query.request ?? loaded.value?.id))
   const select = (row: ListedRequest | undefined): void => {
@@ -41,8 +45,8 @@ export function Requests({ session, version, query }: TabProps) {
   const older = rows[chosen === -1 ? rows.length - 1 : chosen - 1]
   const newer = chosen === -1 ? undefined : rows[chosen + 1]
   useKeys('Requests', [
-    { keys: '[ / j / ArrowDown', label: 'The request before', run: () => select(older) },
-    { keys: '] / k / ArrowUp', label: 'The request after', run: () => select(newer) },
+    { keys: '[ / j', label: 'The request before', run: () => select(older) },
+    { keys: '] / k', label: 'The request after', run: () => select(newer) },
   ])
   if (list.error !== undefined) return <Failed error={list.error} retry={list.reload} />
   if (list.isDone && rows.length === 0 && answer === undefined) return <NoRequests />
@@ -77,10 +81,9 @@ export function Requests({ session, version, query }: TabProps) {
           <Skeleton lines={8} />
         ) : (
           <RequestDetail
-            key={shown.id}
             session={session}
             request={shown}
-            row={rows[rows.findIndex(({ request }) => request.id === shown.id)]}
+            row={rows.find(({ request }) => request.id === shown.id)}
             rows={rows}
             compactions={compactions}
             older={older && (() => select(older))}
@@ -92,6 +95,16 @@ export function Requests({ session, version, query }: TabProps) {
   )
 }
 
+/** What `requests.get` receives. A position is looked up in the list, so that nothing fails for an answer without a request. */
+function keyOf(
+  { items, isDone }: Growing<RecordedRequest>,
+  answer: number | string | undefined,
+): string | { readonly answer: string } | undefined {
+  if (typeof answer === 'string') return { answer }
+  if (!isDone) return undefined
+  return answer === undefined ? items.at(-1)?.id : requestOfAnswer(items, answer)?.id
+}
+
 function positionOf(text: string | undefined): number | string | undefined {
   if (text === undefined || text === '') return undefined
   return /^[1-9]\d*$/.test(text) ? Number(text) : text
@@ -100,7 +113,7 @@ function positionOf(text: string | undefined): number | string | undefined {
 function NoRequests() {
   return (
     <Empty title="No requests were recorded in this session.">
-      <p>
+      <p class="request-hint">
         <code>recordResponse</code> records the request that <code>prepareRequest</code> prepared, with its
         hash and usage. The middleware of the AI SDK and the adapters for OpenAI Agents and LangChain do so by
         themselves.
@@ -108,7 +121,9 @@ function NoRequests() {
       <pre>{`const request = await store.prepareRequest(id, { prompt })
 // … call the model …
 await store.recordResponse(id, { request, messages, usage })`}</pre>
-      <p>For any answer, the conversation has a link to the view as of that moment, recorded or not.</p>
+      <p class="request-hint">
+        For any answer, the conversation has a link to the view as of that moment, recorded or not.
+      </p>
     </Empty>
   )
 }
@@ -158,7 +173,10 @@ function RequestList({
       element.scrollTop = top + ROW_HEIGHT - element.clientHeight
   }, [chosen === -1 ? undefined : rows[chosen]?.request.id])
   const { from, to } = rowsInSight(sight, ROW_HEIGHT, rows.length)
-  const largest = Math.max(1, ...rows.map(({ request }) => sumOf(inputOf(request) ?? NO_INPUT)))
+  const largest = useMemo(
+    () => rows.reduce((most, { request }) => Math.max(most, sumOf(inputOf(request) ?? NO_INPUT)), 1),
+    [rows],
+  )
   return (
     <section class="requests-list" aria-label="Requests">
       <header class="requests-list-head">
