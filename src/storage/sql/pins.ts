@@ -78,20 +78,28 @@ export function* pinMessages(
   return yield* sql.write(pinned ? 'pin' : 'unpin', function* () {
     const session = yield* requireSession(sql, id)
     const value = pinned ? 1 : 0
-    const changed = yield* sql.change(
-      'update undertext_messages set pinned = ? where {family} key in (select value from {list ?} k) and pinned <> ?',
-      value,
-      JSON.stringify(yield* requireKeys(sql, session, messageIds)),
+    const keys = yield* requireKeys(sql, session, messageIds)
+    const unlike = yield* sql.all(
+      'select key from undertext_messages where {family} key in (select value from {list ?} k) and pinned <> ?',
+      JSON.stringify(keys),
       value,
     )
-    if (changed === 0) return 0
+    if (unlike.length === 0) return 0
+    const changed = new Set(unlike.map(([key]) => key as number))
+    yield* sql.run(
+      'update undertext_messages set pinned = ? where {family} key in (select value from {list ?} k)',
+      value,
+      JSON.stringify([...changed]),
+    )
     yield* sql.run(
       'update undertext_sessions set version = version + 1, view_epoch = view_epoch + 1 where {family} no = ?',
       session.no,
     )
-    // The number of ids is limited, so that the row of the audit stays small; `writeAudit` shortens long ids.
-    const detail = { count: changed, messageIds: messageIds.slice(0, 20), ...defined({ reason }) }
+    // Only those that changed, because past pins are read from here. Their number is limited, so that the row of the audit stays small;
+    // `writeAudit` shortens long ids.
+    const ids = new Set(messageIds.filter((_, at) => changed.has(keys[at]!)))
+    const detail = { count: changed.size, messageIds: [...ids].slice(0, 20), ...defined({ reason }) }
     yield* writeAudit(sql, session.no, { event: pinned ? 'pinned' : 'unpinned', actor, detail })
-    return changed
+    return changed.size
   })
 }

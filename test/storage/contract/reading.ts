@@ -110,11 +110,15 @@ export function describeReading({ open, keeps }: Contract): void {
       expect((await store.sessions.get(S)).version).toBe(version)
       if (keeps.audit) {
         const log = await store.sessions.audit(S)
-        expect(log.map(({ event, detail }) => [event, detail?.count])).toEqual([
-          ['pinned', 2],
-          ['pinned', 1],
-          ['unpinned', 1],
+        expect(log.map(({ event, detail }) => [event, detail?.count, detail?.messageIds])).toEqual([
+          ['pinned', 2, [ids[0], ids[1]]],
+          ['pinned', 1, [ids[2]]],
+          ['unpinned', 1, [ids[0]]],
         ])
+        // The second call named the first message, which was pinned already.
+        const [first] = log
+        const then = await store.getMessages(S, { at: { audit: first!.no } })
+        expect(then.map(({ pinned }) => pinned)).toEqual([true, true, false, false, false, false])
       }
     })
 
