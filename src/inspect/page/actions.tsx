@@ -1,5 +1,6 @@
 import type { Compaction } from '../../storage/storage.ts'
 import { call, facts } from './api.ts'
+import { redo, undo } from './compaction-actions.tsx'
 import { counted } from './format.ts'
 import { go, sessionLink } from './router.ts'
 import { ask, attempt, toast } from './ui.tsx'
@@ -14,40 +15,7 @@ export const canChange = !facts.readonly
 
 type Authored = { readonly reason?: string }
 
-export async function undo(sessionId: string, compactionOrRun: string, cascade = false): Promise<void> {
-  await attempt(async () => {
-    const { changed, compactionIds, rows } = await call('undoCompaction', [
-      sessionId,
-      compactionOrRun,
-      { cascade },
-    ])
-    toast({
-      text: changed
-        ? `Undid ${counted(compactionIds.length, 'compaction')}; ${counted(rows, 'row')} changed.`
-        : 'It was undone already.',
-      ...(changed && {
-        undo: { label: 'Redo', run: () => redo(sessionId, compactionIds.at(-1) ?? compactionOrRun, true) },
-      }),
-    })
-  })
-}
-
-export async function redo(sessionId: string, compactionOrRun: string, cascade = false): Promise<void> {
-  await attempt(async () => {
-    const outcome = await call('redoCompaction', [sessionId, compactionOrRun, { cascade }])
-    toast({
-      text: outcome.changed
-        ? `Redid ${counted(outcome.compactionIds.length, 'compaction')}; ${counted(outcome.rows, 'row')} changed.`
-        : 'It is in force already.',
-      ...(outcome.changed && {
-        undo: {
-          label: 'Undo',
-          run: () => undo(sessionId, outcome.compactionIds[0] ?? compactionOrRun, true),
-        },
-      }),
-    })
-  })
-}
+export { redo, undo }
 
 /** Undoes a compaction; if others in force build on it, says which, and asks. */
 export async function undoWithDependents(

@@ -34,7 +34,7 @@ export async function undoListed(
     })
     if (!agreed) return
   }
-  await undo(sessionId, target.id, { cascade: dependents.length > 0 })
+  await undo(sessionId, target.id, dependents.length > 0)
 }
 
 /** The compactions that a question is about. */
@@ -54,32 +54,53 @@ function CompactionLines({ compactions }: { readonly compactions: readonly Compa
   )
 }
 
-async function undo(sessionId: string, id: string, options: Options): Promise<void> {
-  await attempt(async () => {
-    const outcome = await decided(options, (agreed) => call('undoCompaction', [sessionId, id, agreed]))
-    if (outcome === undefined) return
-    const { changed, compactionIds } = outcome
-    toast({
-      text: changed ? `Undid ${changeWords(outcome)}.` : 'It was undone already.',
-      ...(changed && {
-        undo: { label: 'Redo', run: () => redo(sessionId, compactionIds.at(-1) ?? id, { cascade: true }) },
-      }),
-    })
-  })
-}
+type Turn = 'undo' | 'redo'
 
-/** Redoes a compaction or a run. If it builds on undone ones, asks whether to redo them too. */
-export async function redo(sessionId: string, id: string, options: Options = {}): Promise<void> {
+/** Undoes a compaction or a run, and says what it did. */
+export const undo = (sessionId: string, compactionOrRun: string, cascade = false): Promise<void> =>
+  turn('undo', sessionId, [compactionOrRun], { cascade })
+
+/** Redoes a compaction or a run, and says what it did. If it builds on undone ones, asks whether to redo them too. */
+export const redo = (sessionId: string, compactionOrRun: string, cascade = false): Promise<void> =>
+  turn('redo', sessionId, [compactionOrRun], { cascade })
+
+const TURNS = {
+  undo: {
+    verb: 'undoCompaction',
+    done: 'Undid',
+    nothing: 'It was undone already.',
+    back: 'redo',
+    label: 'Redo',
+  },
+  redo: {
+    verb: 'redoCompaction',
+    done: 'Redid',
+    nothing: 'It is in force already.',
+    back: 'undo',
+    label: 'Undo',
+  },
+} as const
+
+/** Undoes or redoes compactions or runs, in order. What takes it back turns the same ones in the opposite order. */
+async function turn(how: Turn, sessionId: string, ids: readonly string[], options: Options): Promise<void> {
+  const { verb, done, nothing, back, label } = TURNS[how]
   await attempt(async () => {
-    const outcome = await decided(options, (agreed) =>
-      call('redoCompaction', [sessionId, id, withoutBoth(agreed)]),
-    )
-    if (outcome === undefined) return
-    const { changed, compactionIds } = outcome
+    const outcomes: UndoOutcome[] = []
+    const turned: string[] = []
+    for (const id of ids) {
+      const outcome = await decided(options, (agreed) =>
+        call(verb, [sessionId, id, how === 'undo' ? agreed : withoutBoth(agreed)]),
+      )
+      if (outcome === undefined) break
+      outcomes.push(outcome)
+      // The store turns a run back as a whole.
+      if (outcome.changed) turned.push(...(outcome.compactionIds.includes(id) ? outcome.compactionIds : [id]))
+    }
+    if (outcomes.length === 0) return
     toast({
-      text: changed ? `Redid ${changeWords(outcome)}.` : 'Nothing changed: it is in force already.',
-      ...(changed && {
-        undo: { label: 'Undo', run: () => undo(sessionId, compactionIds[0] ?? id, { cascade: true }) },
+      text: turned.length > 0 ? `${done} ${changeWords(outcomes)}.` : nothing,
+      ...(turned.length > 0 && {
+        undo: { label, run: () => turn(back, sessionId, turned.toReversed(), {}) },
       }),
     })
   })
@@ -87,12 +108,18 @@ export async function redo(sessionId: string, id: string, options: Options = {})
 
 const withoutBoth = ({ both: _, ...options }: Options): Options => options
 
-const changeWords = ({ compactionIds, rows, parts, alsoChanged = [] }: UndoOutcome): string =>
-  [
-    counted(compactionIds.length + alsoChanged.length, 'compaction'),
+function changeWords(outcomes: readonly UndoOutcome[]): string {
+  const sum = (count: (outcome: UndoOutcome) => number): number =>
+    outcomes.reduce((total, one) => total + count(one), 0)
+  const compactions = sum(({ compactionIds, alsoChanged = [] }) => compactionIds.length + alsoChanged.length)
+  const rows = sum((one) => one.rows)
+  const parts = sum((one) => one.parts)
+  return [
+    counted(compactions, 'compaction'),
     ...(rows > 0 ? [`${counted(rows, 'row')} changed`] : []),
     ...(parts > 0 ? [`${counted(parts, 'part')} changed`] : []),
   ].join(', ')
+}
 
 /** The errors that are questions: what the reader agrees to, and the option that it sets. */
 const QUESTIONS: {
@@ -151,7 +178,7 @@ export async function applyPreview(sessionId: string, previewId: string): Promis
   const { runId, tokensBefore, tokensAfter, compactions } = result
   toast({
     text: `Compacted: ${short(tokensBefore)} → ${short(tokensAfter)} tokens in ${counted(compactions.length, 'compaction')}.`,
-    undo: { label: 'Undo', run: () => undo(sessionId, runId, {}) },
+    undo: { label: 'Undo', run: () => undo(sessionId, runId) },
   })
   go(sessionLink(sessionId, 'compactions', { compaction: runId }))
   return true

@@ -14,7 +14,7 @@ import {
   triggerWords,
   workWords,
 } from './compaction-runs.ts'
-import { change, counted, money, short, whole } from './format.ts'
+import { change, counted, money, short, shortId, whole } from './format.ts'
 import { Markdown } from './markdown.tsx'
 import { sessionLink } from './router.ts'
 import { lineOf } from './row-line.ts'
@@ -97,7 +97,7 @@ export function CompactionDetail({
         )}
         <Fact name="Run">
           <a href={sessionLink(sessionId, 'compactions', { compaction: runId })}>
-            <code>{runId}</code>
+            <code title={runId}>{shortId(runId)}</code>
           </a>
         </Fact>
       </dl>

@@ -276,12 +276,12 @@ function RunItem({
             class="link"
             onClick={() => void undoListed(sessionId, { id, compactions: active }, compactions)}
           >
-            Undo the run
+            Undo run
           </button>
         )}
         {isGroup && canChange && active.length === 0 && undone.length > 0 && (
           <button type="button" class="link" onClick={() => void redo(sessionId, id)}>
-            Redo the run
+            Redo run
           </button>
         )}
       </header>
