@@ -8,6 +8,7 @@ import { redo, undoListed } from './compaction-actions.tsx'
 import {
   auditOf,
   dependentsOf,
+  didWords,
   kindWords,
   statusKind,
   statusWords,
@@ -70,11 +71,13 @@ export function CompactionDetail({
         )}
       </header>
       <dl class="detail-facts">
-        <Fact name="Did">{workWords(compaction)}</Fact>
-        <Fact name="Tokens">
-          {short(tokensBefore)} → <b>{short(tokensAfter)}</b>{' '}
-          <span class="dim">{change(tokensAfter - tokensBefore)}</span>
-        </Fact>
+        <Fact name="Did">{applied ? workWords(compaction) : didWords(compaction)}</Fact>
+        {applied && (
+          <Fact name="Tokens">
+            {short(tokensBefore)} → <b>{short(tokensAfter)}</b>{' '}
+            <span class="dim">{change(tokensAfter - tokensBefore)}</span>
+          </Fact>
+        )}
         <Fact name="Started">
           {triggerWords(compaction)}
           {actor !== undefined && `, by ${actor}`}, <Time at={createdAt} />
@@ -167,6 +170,7 @@ function Hidden({
   readonly compactions: readonly Compaction[]
 }) {
   const { positions, inserted } = compaction.coverage.hidden
+  const applied = compaction.status === 'active' || compaction.status === 'undone'
   if (compaction.rowsHidden === 0) return null
   const total = positions.reduce((sum, [from, to]) => sum + to - from + 1, 0)
   const writers = inserted.flatMap(
@@ -175,7 +179,9 @@ function Hidden({
   return (
     <details class="detail-part" open={compaction.rowsInserted === 0}>
       <summary>
-        <h3>Hid {counted(compaction.rowsHidden, 'row')}</h3>{' '}
+        <h3>
+          {applied ? 'Hid' : 'Covers'} {counted(compaction.rowsHidden, 'row')}
+        </h3>{' '}
         <span class="dim">{positions.length > 0 && `positions ${rangeWords(positions)}`}</span>
       </summary>
       {writers.length > 0 && (

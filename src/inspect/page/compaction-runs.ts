@@ -4,7 +4,7 @@ import { type CompactionKind, isCondensing } from '../../core/model/plan.ts'
 import { type Nesting, planUndo } from '../../storage/sql/plan-undo.ts'
 import { complete, Done } from '../../storage/sql/work.ts'
 import type { AuditEntry, Compaction } from '../../storage/storage.ts'
-import { counted } from './format.ts'
+import { change, counted } from './format.ts'
 
 /* Compactions as the page lists them: grouped by run, in words, and with what an undo includes. */
 
@@ -139,6 +139,19 @@ export function workWords({
     ...(rowsInserted > 0 ? [`${counted(rowsInserted, 'row')} written`] : []),
   ]
   return words.length === 0 ? 'nothing changed' : words.join(', ')
+}
+
+/** What a compaction did, or for an attempt that isn't in force, what it was about; with its tokens. */
+export function didWords(
+  compaction: Pick<
+    Compaction,
+    'status' | 'rowsHidden' | 'partsReplaced' | 'rowsInserted' | 'tokensBefore' | 'tokensAfter'
+  >,
+): string {
+  const { status, rowsHidden, tokensBefore, tokensAfter } = compaction
+  if (status === 'active' || status === 'undone')
+    return `${workWords(compaction)}, ${change(tokensAfter - tokensBefore)} tokens`
+  return status === 'running' ? `working on ${counted(rowsHidden, 'row')}` : 'nothing changed'
 }
 
 /** The effect of a compaction on the rows that it hides, or on the parts that it replaces. */

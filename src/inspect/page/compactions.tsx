@@ -5,18 +5,18 @@ import { call, useCall } from './api.ts'
 import { redo, undoListed } from './compaction-actions.tsx'
 import { CompactionDetail } from './compaction-detail.tsx'
 import {
+  didWords,
   kindWords,
   type Run,
   runsOf,
   statusKind,
   statusWords,
   triggerWords,
-  workWords,
 } from './compaction-runs.ts'
-import { change, counted, money, short, time, whole } from './format.ts'
+import { counted, money, time, whole } from './format.ts'
 import { useKeys } from './keys.tsx'
 import type { Live } from './live.ts'
-import { NewCompaction } from './new-compaction.tsx'
+import { NewCompaction, progressWords } from './new-compaction.tsx'
 import { go, sessionLink } from './router.ts'
 import type { TabProps } from './session.tsx'
 import { SessionStrip } from './session-strip.tsx'
@@ -169,14 +169,7 @@ function Running({
             of {counted(one.rowsHidden, 'row')}, since {time(one.createdAt)}.
           </p>
         ))}
-        {isReported && (
-          <p class="dim">
-            {progress.stage === undefined ? 'Started' : `Stage ${progress.stage}`}
-            {progress.tokensBefore !== undefined &&
-              `: ${short(progress.tokensBefore)}${progress.tokensAfter === undefined ? '' : ` → ${short(progress.tokensAfter)}`} tokens`}
-            {progress.targetTokens !== undefined && `, target ${short(progress.targetTokens)}`}
-          </p>
-        )}
+        {isReported && <p class="dim">{progressWords(progress)}</p>}
       </div>
       {canChange && open !== undefined && (
         <button type="button" onClick={() => void cancel(open)}>
@@ -269,7 +262,6 @@ function RunItem({
         </span>
         {tokens !== undefined && <TokensChange {...tokens} />}
         {cost !== undefined && <span>{money(cost)}</span>}
-        <span class="spring" />
         {isGroup && canChange && active.length > 0 && (
           <button
             type="button"
@@ -297,9 +289,7 @@ function RunItem({
               <span class="run-name">{kindWords(one)}</span>
               <Badge kind={statusKind(one)}>{statusWords(one)}</Badge>
               <span class="run-work">
-                {[workWords(one), change(one.tokensAfter - one.tokensBefore), one.model, one.error]
-                  .filter((word) => word !== undefined)
-                  .join(' · ')}
+                {[didWords(one), one.model, one.error].filter((word) => word !== undefined).join(' · ')}
               </span>
             </a>
           </li>

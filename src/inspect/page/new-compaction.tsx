@@ -1,4 +1,4 @@
-import { useMemo, useState } from 'preact/hooks'
+import { useEffect, useMemo, useState } from 'preact/hooks'
 import type { Session } from '../../storage/storage.ts'
 import type { PlannedCompaction } from '../../store/compaction/result.ts'
 import type { ContextStats } from '../../store/compaction/stats.ts'
@@ -8,7 +8,7 @@ import { applyPreview } from './compaction-actions.tsx'
 import { Scrolling, SummaryText } from './compaction-detail.tsx'
 import { bytes, change, counted, short, whole } from './format.ts'
 import { useSettled } from './hooks.ts'
-import type { Live } from './live.ts'
+import type { Live, Progress } from './live.ts'
 import { IDLE_WORDS, OFF_TARGET_WORDS, optionsOf, type PreviewSettings, STAGES } from './preview-settings.ts'
 import { PagedRows, RowLine } from './row-list.tsx'
 import { TokensChange } from './tokens-change.tsx'
@@ -260,24 +260,37 @@ function NotApplied({ error, again }: { readonly error: CallError; again(): void
 }
 
 function Applying({ live, sessionId }: { readonly live: Live; readonly sessionId: string }) {
-  const progress = live.progress?.sessionId === sessionId ? live.progress : undefined
+  const [before] = useState(live.progress)
+  const [events, setEvents] = useState<readonly Progress[]>([])
+  const { progress } = live
+  useEffect(() => {
+    if (progress === undefined || progress === before || progress.sessionId !== sessionId) return
+    setEvents((known) => [...known, progress])
+  }, [progress])
   return (
     <div class="applying">
       <p>
         <b>Compacting…</b>
       </p>
-      <p class="dim">
-        {progress === undefined
-          ? 'Planning the stages.'
-          : progress.stage === undefined
-            ? `Started at ${short(progress.tokensBefore ?? 0)} tokens.`
-            : `Stage ${progress.stage}: ${short(progress.tokensBefore ?? 0)} → ${short(progress.tokensAfter ?? 0)} tokens.`}
-      </p>
-      {progress?.targetTokens !== undefined && (
-        <p class="dim">Target {short(progress.targetTokens)} tokens.</p>
-      )}
+      <ol class="dim">
+        {events.length === 0 && <li>Applying the plan.</li>}
+        {events.map((event, at) => (
+          <li key={at}>{progressWords(event)}</li>
+        ))}
+      </ol>
     </div>
   )
+}
+
+/** What an event of a run says. */
+export function progressWords({ phase, stage, tokensBefore, tokensAfter, targetTokens }: Progress): string {
+  const figure = (tokens: number | undefined): string =>
+    tokens === undefined ? '' : ` ${short(tokens)} tokens`
+  if (phase === 'started')
+    return `Started at${figure(tokensBefore)}, with a target of${figure(targetTokens)}.`
+  if (phase === 'stage') return `Planned ${stage}: the history would have${figure(tokensAfter)}.`
+  if (phase === 'completed') return `Done: the history has${figure(tokensAfter)}.`
+  return phase === 'failed' ? 'Ended without effect.' : phase
 }
 
 function Planned({ session, preview }: { readonly session: Session; readonly preview: NamedPreview }) {
@@ -340,31 +353,25 @@ function Planned({ session, preview }: { readonly session: Session; readonly pre
       )}
       <ol class="planned">
         {compactions.map((one, at) => (
-          <PlannedItem
-            key={`${at} ${one.stage}`}
-            session={session}
-            planned={one}
-            isPending={isPending(one, preview)}
-          />
+          <PlannedItem key={`${at} ${one.stage}`} session={session} planned={one} />
         ))}
       </ol>
     </>
   )
 }
 
-/** The text of a pending summary isn't known yet; the preview has a placeholder of the largest size for it. */
-const isPending = ({ kind, summarizer }: PlannedCompaction, { summaryPending = [] }: NamedPreview): boolean =>
-  kind === 'condense' && summaryPending.some((one) => one.summarizer === summarizer)
+/** A summary that a model would write has no text yet. */
+const isPending = ({ inserts }: PlannedCompaction): boolean =>
+  inserts?.kind === 'summary' && inserts.text === ''
 
 function PlannedItem({
   session,
   planned,
-  isPending: pending,
 }: {
   readonly session: Session
   readonly planned: PlannedCompaction
-  readonly isPending: boolean
 }) {
+  const pending = isPending(planned)
   const { stage, kind, hides, replaces, inserts, tokensBefore, tokensAfter, summarizer } = planned
   const [isOpen, setOpen] = useState(false)
   return (

@@ -46,7 +46,7 @@ export function RowLine({ sessionId, row }: { readonly sessionId: string; readon
           {position}
         </a>
       )}
-      <span class={`brief-role role-${role}`}>{kind === 'message' ? role : kind}</span>
+      <span class="brief-role">{kind === 'message' ? role : kind}</span>
       <span class="brief-text" title={content === undefined ? undefined : lineOf(content)}>
         {content === undefined ? <span class="dim">…</span> : lineOf(content)}
       </span>
