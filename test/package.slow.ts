@@ -235,11 +235,14 @@ import { openStore } from 'undertext'
 import { aiSdkSummarizer } from 'undertext/ai-sdk'
 import * as parts from 'undertext/claude-agent-sdk'
 import * as others from 'undertext/transfer'
+import { inspector } from 'undertext/inspect'
 async function main() {${USE.replace('chats.db', ':memory:')}
   const files = { read: [], modified: [] }
   const request = { sessionId: 's', messages: [{ role: 'user', content: 'hi', kind: 'message' }], sections: [], maxTokens: 100, files }
   await aiSdkSummarizer({ model: 'openai/gpt-5' }).summarize(request).catch(({ code, facts }) => console.log(code, facts.detail))
   await openStore(':memory:', { estimator: 'o200k_base' }).catch(({ code, facts }) => console.log(code, facts.detail))
+  const script = await inspector(await openStore(':memory:'))(new Request('http://localhost/app.js'))
+  console.log(script.status, (await script.text()).length > 10_000)
 }
 main()
 globalThis.kept = [parts, others]`
@@ -264,6 +267,8 @@ it('is bundled to CommonJS by esbuild, without a folder beside it, and runs', as
       '1 false',
       'AI_SDK_UNAVAILABLE it is not installed.',
       'TOKENIZER_UNAVAILABLE it is not installed.',
+      // The page is in the bundle too.
+      '200 true',
     ],
     stderr: '',
   })

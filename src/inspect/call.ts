@@ -64,7 +64,7 @@ export async function callVerb(
   const previewId = name === 'compactSession' ? previewIdIn(args[1]) : undefined
   if (previewId !== undefined) args[1] = previews.find(own, args[0], previewId)
   else addOptions(name, args, { actor, signal })
-  const result = await method(...args)
+  const result = await method(args)
   const [sessionId] = args
   const value = sendable(withoutView(result, whole), {
     whole,
@@ -81,14 +81,14 @@ function unknownVerb(): Refusal {
   return new Refusal('UNKNOWN_VERB', 404, 'The inspector has no such method. Reload the page.')
 }
 
-/** Returns a method, bound. The name is one of the lists, never one that the caller made up. */
-function methodOf(store: Store, verb: Verb): (...args: readonly unknown[]) => unknown {
+/** Returns a method as a function of its arguments. The name is one of the lists, never one that the caller made up. */
+function methodOf(store: Store, verb: Verb): (args: readonly unknown[]) => unknown {
   const [first = '', second] = verb.split('.')
   const all = store as unknown as { readonly [name: string]: unknown }
   const owner = second === undefined ? all : (all[first] as { readonly [name: string]: unknown })
   const method = owner[second ?? first]
   if (typeof method !== 'function') throw unknownVerb()
-  return method.bind(owner) as (...args: readonly unknown[]) => unknown
+  return (args) => Reflect.apply(method, owner, args)
 }
 
 /** A preview with `summarize` calls a model and records its cost. */

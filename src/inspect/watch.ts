@@ -1,3 +1,4 @@
+import { isUndertextError } from '../core/errors.ts'
 import type { CompactionEvent } from '../store/events.ts'
 import { type Store, storageOf } from '../store/store.ts'
 import type { LiveState } from './verbs.ts'
@@ -9,8 +10,8 @@ import type { LiveState } from './verbs.ts'
 
 /** Milliseconds between two looks, so that a change is seen within a second. */
 const PERIOD_MS = 400
-/** A look takes at most this share of the time: the list of very many sessions is sorted anew each time. */
-const MAX_SHARE = 0.1
+/** Looks at the list take at most this share of the time: the list of very many sessions is sorted anew each time. */
+const MAX_LIST_SHARE = 0.1
 /** Milliseconds until the next look after one that failed. */
 const RETRY_MS = 2_000
 
@@ -21,22 +22,22 @@ export type Watcher = {
   end(): void
 }
 
-type SessionState = NonNullable<LiveState['session']>
-
 class Watch {
-  readonly #look: () => Promise<LiveState>
+  readonly #store: Store
+  readonly #session: string | undefined
   readonly #stop: () => void
   readonly watchers = new Set<Watcher>()
   #timer: NodeJS.Timeout | undefined
   #last: { readonly state: LiveState; readonly text: string } | undefined
 
   constructor(store: Store, session: string | undefined) {
-    this.#look = () => (session === undefined ? listState(store) : sessionState(store, session))
+    this.#store = store
+    this.#session = session
     this.#stop = store.on('compaction', (event) => {
       if (session === undefined || event.sessionId === session)
         for (const watcher of this.watchers) watcher.progress(event)
     })
-    void this.#run()
+    this.#start()
   }
 
   add(watcher: Watcher): void {
@@ -50,26 +51,34 @@ class Watch {
     this.watchers.clear()
   }
 
+  #start(): void {
+    this.#run().catch(() => this.#end())
+  }
+
+  #end(): void {
+    for (const watcher of [...this.watchers]) watcher.end()
+  }
+
   async #run(): Promise<void> {
     const begun = performance.now()
     let waitMs = PERIOD_MS
     try {
-      const state = await this.#look()
+      const session = this.#session
+      const state = await (session === undefined
+        ? listState(this.#store)
+        : sessionState(this.#store, session))
       const text = JSON.stringify(state)
       if (text !== this.#last?.text) {
         this.#last = { state, text }
         for (const watcher of this.watchers) watcher.state(state)
       }
-      waitMs = Math.max(PERIOD_MS, (performance.now() - begun) / MAX_SHARE)
+      if (session === undefined) waitMs = Math.max(PERIOD_MS, (performance.now() - begun) / MAX_LIST_SHARE)
     } catch (error) {
-      if ((error as { readonly code?: unknown } | null)?.code === 'STORE_CLOSED') {
-        for (const watcher of [...this.watchers]) watcher.end()
-        return
-      }
+      if (isUndertextError(error, 'STORE_CLOSED')) return this.#end()
       // A store that is busy now answers later.
       waitMs = RETRY_MS
     }
-    if (this.watchers.size > 0) this.#timer = setTimeout(() => void this.#run(), waitMs).unref()
+    if (this.watchers.size > 0) this.#timer = setTimeout(() => this.#start(), waitMs).unref()
   }
 }
 
@@ -99,18 +108,18 @@ async function listState(store: Store): Promise<LiveState> {
   return { newest: newest && JSON.stringify([newest.incarnation, newest.version, newest.messageCount]) }
 }
 
+/** Reads at once, because a server may be far away. */
 async function sessionState(store: Store, id: string): Promise<LiveState> {
   const storage = storageOf(store)
-  const session = await storage.session(id)
-  const point = session && (await storage.present(id))
+  const [session, point, turn, run] = await Promise.all([
+    storage.session(id),
+    storage.present(id),
+    isHeld(() => storage.turns.active(id)),
+    isHeld(() => storage.leaseInTheWay(id)),
+  ])
   if (session === undefined || point === undefined) return { session: null }
   const { version, viewEpoch, messageCount } = session
-  const held = {
-    turn: await isHeld(() => storage.turns.active(id)),
-    run: await isHeld(() => storage.leaseInTheWay(id)),
-  }
-  const state: SessionState = { version, viewEpoch, messageCount, auditNo: point.audit, ...held }
-  return { session: state }
+  return { session: { version, viewEpoch, messageCount, auditNo: point.audit, turn, run } }
 }
 
 /** A claim that can't be read holds nothing: its session was purged meanwhile, or a read-only store can't end a claim that expired. */
