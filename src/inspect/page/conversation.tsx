@@ -1,4 +1,5 @@
 import { useCallback, useEffect, useMemo, useRef, useState } from 'preact/hooks'
+import { partsOf } from '../../core/messages/message.ts'
 import type { Compaction, Session } from '../../storage/storage.ts'
 import { canChange, hide, setPin } from './actions.tsx'
 import { call, useCall } from './api.ts'
@@ -21,6 +22,7 @@ import { useKeys } from './keys.tsx'
 import { go, sessionLink } from './router.ts'
 import { useScan, type Wanted } from './row-facts.ts'
 import type { TabProps } from './session.tsx'
+import { absorbedParts } from './tool-pairs.ts'
 import { Empty, Failed, Skeleton } from './ui.tsx'
 import { VersionLine } from './version-line.tsx'
 import { useVirtualList } from './virtual-list.ts'
@@ -128,17 +130,31 @@ function List({ session, version, query, compactions, forks }: ListProps) {
     const isFirst = asked.current === undefined
     asked.current = message ?? ''
     if (message === undefined) {
+      setAim(undefined)
       if (isFirst) list.scrollToEnd()
       return
     }
     let gone = false
     void keyOf(sessionId, message, hiding).then((key) => {
-      if (!gone && key !== undefined) setTarget({ key, align: 'center', tries: 0 })
+      if (gone || key === undefined) return
+      setAim(key)
+      setTarget({ key, align: 'center', tries: 0 })
     })
     return () => {
       gone = true
     }
   }, [query.message, sessionId])
+
+  // The result of a call is beneath the call, so a link to it leads there.
+  const [aim, setAim] = useState<number | string>()
+  useEffect(() => {
+    const row = aim === undefined ? undefined : rows.rowAt(aim)
+    if (row === undefined) return
+    const { parts, position } = absorbedParts(row, (at) => rows.rowAt(at))
+    if (position === undefined || parts.size < partsOf(row).length) return
+    setAim(position)
+    setTarget({ key: position, align: 'center', tries: 0 })
+  }, [aim, rows.revision])
 
   // Goes to a row, after what hides it from the list was changed.
   useEffect(() => {
@@ -241,7 +257,7 @@ function List({ session, version, query, compactions, forks }: ListProps) {
 
   const unread = useUnread(messageCount, list.isAtEnd(80) || list.scrollRect === null)
   return (
-    <>
+    <div class="conversation-tab">
       <Toolbar
         filter={filter}
         setFilter={setFilter}
@@ -252,7 +268,10 @@ function List({ session, version, query, compactions, forks }: ListProps) {
         toolNames={scan.toolNames}
         messageCount={messageCount}
         count={items.length}
-        goTo={(position) => setTarget({ key: position, align: 'center', tries: 0 })}
+        goTo={(position) => {
+          setAim(position)
+          setTarget({ key: position, align: 'center', tries: 0 })
+        }}
       />
       {rows.error !== undefined && <Failed error={rows.error} retry={rows.retry} />}
       <div
@@ -288,7 +307,7 @@ function List({ session, version, query, compactions, forks }: ListProps) {
                     data-index={index}
                     data-key={String(item.key)}
                     tabIndex={-1}
-                    class={classOf(item, rows, String(item.key) === String(focused), query.message)}
+                    class={classOf(item, rows, item.key === focused, item.key === aim)}
                     aria-posinset={index + 1}
                     aria-setsize={items.length}
                     aria-label={labelOf(item)}
@@ -319,7 +338,7 @@ function List({ session, version, query, compactions, forks }: ListProps) {
           {counted(unread, 'new message')} ↓
         </button>
       )}
-    </>
+    </div>
   )
 }
 
@@ -506,20 +525,14 @@ function pagesOf(items: readonly (Item | undefined)[]): number[] {
   return [...pages].sort((a, b) => a - b)
 }
 
-function classOf(
-  item: Item,
-  rows: ConversationRows,
-  isFocused: boolean,
-  message: string | undefined,
-): string {
+function classOf(item: Item, rows: ConversationRows, isFocused: boolean, isTarget: boolean): string {
   const names = [`item-${item.kind}`]
   if (isFocused) names.push('focused')
   if (item.kind === 'message' || item.kind === 'inserted') {
     const row = rows.rowAt(item.key)
     if (item.hiddenBy !== undefined) names.push('is-hidden')
     if (row?.kind === 'summary' || row?.kind === 'marker') names.push(`is-${row.kind}`)
-    if (message !== undefined && (message === String(item.key) || message === row?.id))
-      names.push('is-target')
+    if (isTarget) names.push('is-target')
   }
   return `row ${names.join(' ')}`
 }

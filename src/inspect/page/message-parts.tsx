@@ -331,6 +331,8 @@ function LongText({
 }
 
 const OUTPUT_LINES = 12
+/** Tools whose output is the file that their arguments name. */
+const READS = /read|view|open|cat|get/i
 
 function ToolCall({
   id,
@@ -380,7 +382,7 @@ function ToolCall({
           result={found.part}
           shown={found.row.shown?.find((one) => one.part === found.index)}
           context={context}
-          path={pathIn(input)}
+          path={READS.test(toolName) ? pathIn(input) : undefined}
         />
       )}
     </div>
