@@ -2,9 +2,11 @@ import { z } from 'zod'
 import { UndertextError } from '../core/errors.ts'
 import { check, nameSchema } from '../core/messages/check.ts'
 import { isObject } from '../core/messages/json.ts'
+import type { RenderedRequest } from '../store/requests/recorded.ts'
 import type { Store } from '../store/store.ts'
 import { mediaAddress } from './media.ts'
 import { isPreview, type Previews, previewIdIn } from './previews.ts'
+import { imagesOfRequest } from './request-media.ts'
 import { Refusal } from './security.ts'
 import { ownedBy } from './store-owner.ts'
 import { sendable } from './values.ts'
@@ -65,10 +67,15 @@ export async function callVerb(
   if (previewId !== undefined) args[1] = previews.find(own, args[0], previewId)
   else addOptions(name, args, { actor, signal })
   const result = await method(args)
-  const [sessionId] = args
+  const session = String(args[0])
+  const places =
+    name === 'requests.get' ? await imagesOfRequest(own, session, result as RenderedRequest) : undefined
   const value = sendable(withoutView(result, whole), {
     whole,
-    address: (place, version) => mediaAddress({ session: String(sessionId), owner, ...place, version }),
+    address: (given, version) => {
+      const place = given ?? places?.get(version)
+      return place && mediaAddress({ session, owner, ...place, version })
+    },
   })
   return isPreview(result) ? { ...(value as object), previewId: previews.add(own, result) } : (value ?? null)
 }

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import type { FilePart, ImagePart } from '../core/messages/message.ts'
 
 /* The bytes of stored images and files. */
@@ -53,4 +54,11 @@ function rasterTypeOf(bytes: Buffer): string | undefined {
   if (head.startsWith('RIFF') && head.slice(8, 12) === 'WEBP') return 'image/webp'
   if (head.slice(4, 8) === 'ftyp' && /^avi[fs]/.test(head.slice(8))) return 'image/avif'
   return undefined
+}
+
+/** Changes with the bytes of an image, so that a browser doesn't show the image of an earlier session with the same id. */
+export function versionOf(media: StoredMedia): string {
+  const sum = createHash('sha256').update(`${media.size}:`)
+  if (media.url === undefined) sum.update(media.read(4_096))
+  return sum.digest('base64url').slice(0, 12)
 }

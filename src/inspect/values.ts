@@ -1,8 +1,7 @@
-import { createHash } from 'node:crypto'
 import { headOf } from '../core/messages/characters.ts'
 import { isObject } from '../core/messages/json.ts'
 import type { FilePart, ImagePart } from '../core/messages/message.ts'
-import { rasterType, type StoredMedia, storedMedia } from './stored-media.ts'
+import { rasterType, storedMedia, versionOf } from './stored-media.ts'
 import type { PlacedMedia } from './verbs.ts'
 
 /*
@@ -25,8 +24,8 @@ export type MediaPlace = {
 
 export type Sending = {
   readonly whole: boolean
-  /** Returns the address of an image. `version` changes with its bytes. */
-  address(place: MediaPlace, version: string): string
+  /** Returns the address of an image. `version` changes with its bytes. The place of a message that isn't a row is unknown. */
+  address(place: MediaPlace | undefined, version: string): string | undefined
 }
 
 type Fields = { readonly [name: string]: unknown }
@@ -119,13 +118,13 @@ class Sender {
     const media = storedMedia(part)
     const type = rasterType(media)
     const filename = part.type === 'file' ? part.filename : undefined
+    const src = type && this.#sending.address(place, versionOf(media))
     return {
       type: part.type,
       mediaType: type ?? this.#text(part.mediaType ?? 'application/octet-stream', item),
       ...(filename !== undefined && { filename: this.#text(filename, item) }),
       ...(media.url === undefined ? { bytes: media.size } : { url: this.#text(media.url, item) }),
-      ...(type !== undefined &&
-        place !== undefined && { src: this.#sending.address(place, versionOf(media)) }),
+      ...(src !== undefined && { src }),
     }
   }
 
@@ -173,11 +172,4 @@ function placeOfResult({ result }: Fields): MediaPlace | undefined {
   if (!isObject(result) || typeof result.part !== 'number' || typeof result.position !== 'number')
     return undefined
   return { position: result.position, part: result.part }
-}
-
-/** Changes with the bytes of an image, so that a browser doesn't show the image of an earlier session with the same id. */
-function versionOf(media: StoredMedia): string {
-  const sum = createHash('sha256').update(`${media.size}:`)
-  if (media.url === undefined) sum.update(media.read(4_096))
-  return sum.digest('base64url').slice(0, 12)
 }

@@ -363,6 +363,33 @@ describe('images', () => {
     expect(view[1].content[0].output.value[1].src).toBe(image.src)
   })
 
+  it('of a request that a model was sent have the address of the row in which they are stored', async () => {
+    const store = await newStore()
+    await store.append('talk', [
+      {
+        role: 'user',
+        content: [
+          { type: 'text', text: 'Look' },
+          { type: 'image', image: png(1, 1) },
+        ],
+      },
+    ])
+    const request = await store.prepareRequest('talk', {
+      prompt: [{ role: 'user', content: [{ type: 'image', image: png(1, 2) }] }],
+    })
+    const answer = { role: 'assistant', content: 'A kettle.' } as const
+    await store.recordResponse('talk', { request, messages: [answer] })
+    const handle = inspector(store)
+    const rows = (await call(handle, 'getMessages', ['talk'])).value
+    const { value } = await call(handle, 'requests.get', ['talk', { answer: 3 }])
+    expect(value.matches).toBe(true)
+    const images = value.messages
+      .flatMap(({ content }: { content: { type: string }[] }) => content)
+      .filter(({ type }: { type: string }) => type === 'image')
+    expect(images).toEqual([rows[0].content[1], rows[1].content[0]])
+    expect(images.map(({ src }: { src: string }) => src.split('&')[1])).toEqual(['position=1', 'position=2'])
+  })
+
   it('have another address when the session is purged and made again', async () => {
     const store = await storeWith({ image: png(1, 1) })
     const handle = inspector(store)
