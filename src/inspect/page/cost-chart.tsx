@@ -1,6 +1,6 @@
 import { scaleBand, scaleLinear } from 'd3-scale'
 import { type SeriesPoint, stack } from 'd3-shape'
-import type { TargetedKeyboardEvent } from 'preact'
+import type { ComponentChildren, TargetedKeyboardEvent } from 'preact'
 import { useLayoutEffect, useRef, useState } from 'preact/hooks'
 import type { Bucket, ChartData, Measure } from './cost-sums.ts'
 import { money, short, whole } from './format.ts'
@@ -14,15 +14,22 @@ const MAX_BAR = 56
 const LABEL_WIDTH = 64
 
 const DAY = new Intl.DateTimeFormat(undefined, { day: 'numeric', month: 'short', timeZone: 'UTC' })
+const DAY_AND_YEAR = new Intl.DateTimeFormat(undefined, {
+  day: 'numeric',
+  month: 'short',
+  year: 'numeric',
+  timeZone: 'UTC',
+})
 const MONTH = new Intl.DateTimeFormat(undefined, { month: 'short', year: 'numeric', timeZone: 'UTC' })
 const day = (name: string): string => DAY.format(Date.parse(`${name}T00:00:00Z`))
+const dayAndYear = (name: string): string => DAY_AND_YEAR.format(Date.parse(`${name}T00:00:00Z`))
 
 /** The name of a bucket: a day, a week by its days, or a month. */
 export function bucketName({ from, to }: Pick<Bucket, 'from' | 'to'>): string {
-  if (from === to) return day(from)
+  if (from === to) return dayAndYear(from)
   return from.endsWith('-01') && from.slice(0, 7) === to.slice(0, 7) && to.slice(8) >= '28'
     ? MONTH.format(Date.parse(`${from}T00:00:00Z`))
-    : `${day(from)} – ${day(to)}`
+    : `${day(from)} – ${dayAndYear(to)}`
 }
 
 const exact = (measure: Measure, value: number): string => (measure === 'cost' ? money(value) : whole(value))
@@ -211,7 +218,7 @@ function ChartTable({
   return (
     <details class="cost-chart-table">
       <summary>Values as a table</summary>
-      <div class="table-box">
+      <TableBox label="Values by day">
         <table>
           <thead>
             <tr>
@@ -238,7 +245,23 @@ function ChartTable({
             ))}
           </tbody>
         </table>
-      </div>
+      </TableBox>
     </details>
+  )
+}
+
+/** A table that scrolls sideways where there is no room, also with the keyboard. */
+export function TableBox({
+  label,
+  children,
+}: {
+  readonly label: string
+  readonly children: ComponentChildren
+}) {
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable with the keyboard
+    <section class="table-box" aria-label={label} tabIndex={0}>
+      {children}
+    </section>
   )
 }

@@ -1,7 +1,8 @@
+import type { ComponentChildren } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import type { Costs as CostsFound } from '../../store/costs.ts'
 import { type Loaded, useCall } from './api.ts'
-import { CostChart } from './cost-chart.tsx'
+import { CostChart, TableBox } from './cost-chart.tsx'
 import {
   byModel,
   bySummarizer,
@@ -127,7 +128,7 @@ function Found({
 }: {
   readonly costs: CostsFound
   readonly period: Period
-  readonly children: preact.ComponentChildren
+  readonly children: ComponentChildren
 }) {
   const models = byModel(costs.requests)
   const total = totalOf(models)
@@ -182,7 +183,7 @@ function Found({
         {summaries.length === 0 ? (
           <p class="dim">Nothing was compacted in this period.</p>
         ) : (
-          <div class="table-box">
+          <TableBox label="Table by summarizer">
             <table>
               <thead>
                 <tr>
@@ -211,7 +212,7 @@ function Found({
                 ))}
               </tbody>
             </table>
-          </div>
+          </TableBox>
         )}
         {children}
       </section>
@@ -259,7 +260,7 @@ function Models({ models, total }: { readonly models: readonly ModelSums[]; read
   return (
     <section class="costs-part" aria-label="By model">
       <h2>By model</h2>
-      <div class="table-box">
+      <TableBox label="Table by model">
         <table>
           <thead>
             <tr>
@@ -291,7 +292,7 @@ function Models({ models, total }: { readonly models: readonly ModelSums[]; read
             </tfoot>
           )}
         </table>
-      </div>
+      </TableBox>
     </section>
   )
 }

@@ -1,3 +1,4 @@
+import { lostTokens } from '../../core/tokens/cache-loss.ts'
 import type { AuditEntry, Compaction } from '../../storage/storage.ts'
 import type { RecordedRequest } from '../../store/requests/recorded.ts'
 
@@ -12,7 +13,7 @@ export type ListedRequest = {
   /** Its number in the session: 1 is the oldest. */
   readonly no: number
   readonly before: readonly ViewEvent[]
-  /** Tokens that the provider had cached for the request before and that this one didn't read; 0 if it read them. */
+  /** Tokens that the provider could have read from its cache and did not; 0 if they are few. */
   readonly lostTokens: number
 }
 
@@ -22,7 +23,7 @@ const EVENTS: { readonly [event: string]: ViewEvent } = {
   redone: 'redo',
 }
 
-/** A difference below these is rounding: providers cache in blocks. */
+/** Smaller losses aren't marked in the list. */
 const MIN_LOST_TOKENS = 1_024
 const MIN_LOST_SHARE = 0.1
 
@@ -52,22 +53,17 @@ export function listedRequests(
       request,
       no: index + 1,
       before: [...before],
-      lostTokens: lostTokens(requests[index - 1], request),
+      lostTokens: notableLoss(requests[index - 1], request),
     }
   })
 }
 
-/** Returns the cached tokens of the request before that this one, to the same model, didn't read. */
-export function lostTokens(
-  before: RecordedRequest | undefined,
-  { model, provider, usage }: RecordedRequest,
-): number {
-  if (before?.usage === undefined || usage === undefined) return 0
-  if (before.model !== model || before.provider !== provider) return 0
-  const { cacheReadTokens = 0, cacheCreationTokens = 0 } = before.usage
-  const cached = cacheReadTokens + cacheCreationTokens
-  const lost = cached - (usage.cacheReadTokens ?? 0)
-  return lost >= Math.max(MIN_LOST_TOKENS, cached * MIN_LOST_SHARE) ? lost : 0
+/** Returns the tokens that `requests.compare` counts as lost, if they are more than a small part of the request. */
+export function notableLoss(before: RecordedRequest | undefined, request: RecordedRequest): number {
+  const input = inputOf(request)
+  if (before === undefined || input === undefined) return 0
+  const lost = lostTokens(before, request) ?? 0
+  return lost >= Math.max(MIN_LOST_TOKENS, sumOf(input) * MIN_LOST_SHARE) ? lost : 0
 }
 
 /** Returns the request whose answer contains a position; where answers overlap, the one that ends first. */

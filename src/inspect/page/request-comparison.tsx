@@ -116,7 +116,7 @@ function Compared({
         <div
           class="request-shared"
           role="img"
-          aria-label={`${percent(shared)} of this request is the beginning of the one before`}
+          aria-label={`${percent(Math.floor(shared * 100) / 100)} of this request is the beginning of the one before`}
         >
           <span class="request-same" style={{ width: `${shared * 100}%` }} />
           <span class={isAdded ? 'request-added' : 'request-changed'} style={{ width: `${rest * 100}%` }} />
@@ -124,7 +124,7 @@ function Compared({
         <p class="request-shared-words">
           <span>
             <span class="dot request-same" />
-            <b>{percent(shared)}</b> shared{' '}
+            <b>{percent(Math.floor(shared * 100) / 100)}</b> shared{' '}
             <span class="dim">
               {whole(length.shared)} of {whole(length.after)} characters, {whole(messages.same)} of{' '}
               {whole(messages.after)} messages

@@ -112,6 +112,7 @@ export function RequestDetail({
         tools={request.tools}
         messages={request.messages}
         prompt={request.prompt}
+        promptPositions={request.promptPositions}
         compactions={compactions}
         firstChanged={firstChanged}
       />
@@ -290,6 +291,7 @@ type SentProps = {
   readonly tools?: readonly unknown[] | undefined
   readonly messages: readonly Pick<Message, 'role' | 'content'>[]
   readonly prompt: readonly Pick<Message, 'role' | 'content'>[]
+  readonly promptPositions?: PositionRange | undefined
   readonly compactions: readonly Compaction[]
   readonly firstChanged?: { readonly part: string; readonly message?: number } | undefined
 }
@@ -308,6 +310,7 @@ function Sent({
   tools,
   messages,
   prompt,
+  promptPositions,
   compactions,
   firstChanged,
 }: SentProps) {
@@ -363,7 +366,10 @@ function Sent({
                   index={from + index}
                   message={message}
                   origin={origins?.[from + index]}
-                  ranges={rangesOf(sources(from + index))}
+                  origins={originWords(
+                    rangesOf(sources(from + index)),
+                    origins?.[from + index]?.isPrompt ? promptPositions : undefined,
+                  )}
                   isChanged={from + index === changedAt}
                   isChosen={from + index === chosen}
                   onChoose={() => setChosen(chosen === from + index ? undefined : from + index)}
@@ -435,11 +441,20 @@ function Tools({ tools, isChanged }: { readonly tools: readonly unknown[]; reado
   )
 }
 
+/** The places in the log of what a message contains. The prompt is stored with the answer. */
+function originWords(ranges: readonly PositionRange[], stored: PositionRange | undefined): string {
+  const words = [
+    ...(ranges.length > 0 ? [`log ${rangeWords(ranges)}`] : []),
+    ...(stored === undefined ? [] : [`stored as ${rangeWords([stored])}`]),
+  ]
+  return words.join(', ')
+}
+
 function SentMessage({
   index,
   message,
   origin,
-  ranges,
+  origins,
   isChanged,
   isChosen,
   onChoose,
@@ -447,7 +462,7 @@ function SentMessage({
   readonly index: number
   readonly message: Pick<Message, 'role' | 'content'>
   readonly origin: Origin | undefined
-  readonly ranges: readonly PositionRange[]
+  readonly origins: string
   readonly isChanged: boolean
   readonly isChosen: boolean
   onChoose(): void
@@ -474,7 +489,7 @@ function SentMessage({
         {origin?.isPrompt && <Badge kind="accent">prompt</Badge>}
         <span class="dim">{counted(lengthOf(pieces), 'character')}</span>
         <span class="spring" />
-        {ranges.length > 0 && <span class="dim sent-origin">log {rangeWords(ranges)}</span>}
+        {origins !== '' && <span class="dim sent-origin">{origins}</span>}
       </button>
       {pieces.map((piece, at) => (
         <PieceView key={at} piece={piece} />

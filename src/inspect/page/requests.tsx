@@ -252,7 +252,7 @@ function Row({
         {lostTokens > 0 && (
           <Badge
             kind="warn"
-            title={`${whole(lostTokens)} tokens were in the cache after the request before, and weren’t read.`}
+            title={`${whole(lostTokens)} tokens could have been read from the cache and weren’t.`}
           >
             cache {change(-lostTokens)}
           </Badge>

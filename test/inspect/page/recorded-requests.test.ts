@@ -4,7 +4,8 @@ import {
   inputOf,
   keptPages,
   listedRequests,
-  lostTokens,
+  notableLoss,
+  requestOfAnswer,
   rowsInSight,
   sumOf,
 } from '../../../src/inspect/page/recorded-requests.ts'
@@ -86,35 +87,49 @@ describe('the list of requests', () => {
 })
 
 describe('a lost cache', () => {
-  const cached = request(1, {
-    inputTokens: 10,
-    cacheReadTokens: 8_000,
-    cacheCreationTokens: 2_000,
-    outputTokens: 1,
-  })
+  const used = (inputTokens: number, cacheReadTokens?: number, cacheCreationTokens?: number, model = 'm') =>
+    request(
+      1,
+      {
+        ...{ inputTokens, outputTokens: 1 },
+        ...(cacheReadTokens !== undefined && { cacheReadTokens }),
+        ...(cacheCreationTokens !== undefined && { cacheCreationTokens }),
+      },
+      model,
+    )
 
   it('is what the request before read and wrote, and this one did not read', () => {
-    const after = request(1, { inputTokens: 10, cacheReadTokens: 4_000, outputTokens: 1 })
-    expect(lostTokens(cached, after)).toBe(6_000)
+    expect(notableLoss(used(10, 8_000, 2_000), used(8_000, 4_000))).toBe(6_000)
+    expect(notableLoss(used(10, 8_000, 2_000), used(12_000, 0, 0, 'other'))).toBe(10_000)
   })
 
-  it('is nothing if the cache was read except for a rounding, for the first request, and for another model', () => {
-    const rounded = request(1, { inputTokens: 900, cacheReadTokens: 9_100, outputTokens: 1 })
-    expect(lostTokens(cached, rounded)).toBe(0)
-    expect(lostTokens(undefined, cached)).toBe(0)
-    expect(lostTokens(cached, request(1, { inputTokens: 1, outputTokens: 1 }, 'other'))).toBe(0)
-    expect(lostTokens(cached, request(1))).toBe(0)
-    expect(lostTokens(request(1), cached)).toBe(0)
+  it('is not more than the request, which a compaction may have shortened', () => {
+    expect(notableLoss(used(10, 8_000, 2_000), used(2_500, 500))).toBe(2_500)
   })
 
-  it('of less than a tenth is a rounding in a large request too', () => {
-    const large = request(1, { inputTokens: 0, cacheReadTokens: 100_000, outputTokens: 1 })
-    const [ninth, tenth] = [90_001, 90_000].map((cacheReadTokens) =>
-      request(1, { inputTokens: 0, cacheReadTokens, outputTokens: 1 }),
-    )
-    expect(lostTokens(large, ninth!)).toBe(0)
-    expect(lostTokens(large, tenth!)).toBe(10_000)
+  it('is marked from 1,024 tokens and a tenth of the request on', () => {
+    expect(notableLoss(used(0, 1_024), used(1_024, 0))).toBe(1_024)
+    expect(notableLoss(used(0, 1_023), used(1_023, 0))).toBe(0)
+    expect(notableLoss(used(0, 100_000), used(10_000, 90_000))).toBe(10_000)
+    expect(notableLoss(used(0, 100_000), used(9_999, 90_001))).toBe(0)
   })
+
+  it('is unknown without usage, and for the first request', () => {
+    expect(notableLoss(undefined, used(1, 0))).toBe(0)
+    expect(notableLoss(used(10, 8_000), request(1))).toBe(0)
+    expect(notableLoss(request(1), used(8_000, 0))).toBe(0)
+  })
+})
+
+it('an answer belongs to the request whose range contains it; of two, to the one that ends first', () => {
+  const answered = (id: string, from: number, to: number) => ({
+    ...request(0),
+    id,
+    answerPositions: [from, to] as const,
+  })
+  const all = [answered('a', 2, 2), answered('b', 4, 9), answered('c', 5, 6), request(0)]
+  const found = [1, 2, 4, 5, 6, 7, 10].map((position) => requestOfAnswer(all, position)?.id)
+  expect(found).toEqual([undefined, 'a', 'b', 'c', 'c', 'b', undefined])
 })
 
 it('the input of a request is what was read, written and neither', () => {
