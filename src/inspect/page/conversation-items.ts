@@ -28,7 +28,7 @@ export type Item =
       readonly key: string
       readonly from: number
       readonly to: number
-      readonly rows: number
+      readonly messages: number
       readonly isOpen: boolean
       readonly compactionId: string
     }
@@ -164,7 +164,8 @@ function addRun(items: Item[], run: readonly RowItem[], hiding: Hiding, toggled:
     const key = `fold ${compactionId} ${placeOf(first)}`
     const isOpen = run.length <= FOLDED_FROM !== toggled.has(key)
     const ends = { from: placeOf(first), to: placeOf(run.at(-1)!) }
-    items.push({ kind: 'fold', key, ...ends, rows: run.length, isOpen, compactionId })
+    const messages = run.filter(({ kind }) => kind === 'message').length
+    items.push({ kind: 'fold', key, ...ends, messages, isOpen, compactionId })
     if (!isOpen) return
   }
   for (const row of run) items.push(row)

@@ -4,7 +4,7 @@ import { canChange, fork, hide, rewindTo, setPin, undoWithDependents } from './a
 import { dependentsOf, kindWords, triggerWords } from './compaction-runs.ts'
 import type { ConversationRows, LoadedRow } from './conversation-rows.ts'
 import { Fold } from './fold.tsx'
-import { bytes, time, whole } from './format.ts'
+import { bytes, counted, money, short, time, whole } from './format.ts'
 import { MessageParts, type PartsContext } from './message-parts.tsx'
 import { pure } from './pure.ts'
 import { go, sessionLink } from './router.ts'
@@ -38,6 +38,7 @@ export const ConversationRow = pure(function Row({ row, rows, hiddenBy, context 
   return (
     <>
       <RowHead row={row} context={context} />
+      {row.kind !== 'message' && <WrittenBy row={row} context={context} />}
       {row.hidden && <HiddenBy id={hiddenBy} row={row} context={context} />}
       <div class="row-body">
         <MessageParts row={row} results={resultsOf(row, rowAt)} absorbed={absorbed} context={context} />
@@ -169,17 +170,38 @@ async function copy(text: string, said: string): Promise<void> {
 /** What hid a row: `Summarized by run 4f2a…, 12:03, automatic`. */
 export function hiddenWords(compaction: Compaction): string {
   const { kind, coverage, runId, createdAt } = compaction
-  const what =
-    coverage.rewinds === true
-      ? 'Rewound'
-      : kind === 'condense'
-        ? 'Summarized'
-        : kind === 'truncate'
-          ? 'Cut off'
-          : kind === 'prune'
-            ? 'Pruned'
-            : kindWords(compaction)
-  return `${what}${coverage.rewinds === true || kind === 'manual' ? '' : ` by run ${runId.slice(-8)}`}, ${time(createdAt)}, ${triggerWords(compaction)}`
+  const at = time(createdAt)
+  if (coverage.rewinds === true) return `Rewound, ${at}`
+  if (kind === 'provider' || kind === 'manual') return `${kindWords(compaction)}, ${at}`
+  const what = HIDING_WORDS[kind] ?? kindWords(compaction)
+  return `${what} by run ${runId.slice(-8)}, ${at}, ${triggerWords(compaction)}`
+}
+
+const HIDING_WORDS: { readonly [kind in Compaction['kind']]?: string } = {
+  condense: 'Summarized',
+  truncate: 'Cut off',
+  prune: 'Pruned',
+}
+
+/** What wrote a summary or a marker, and what that saved. */
+function WrittenBy({ row, context }: { readonly row: LoadedRow; readonly context: RowContext }) {
+  const id = row.condenseId ?? row.truncationId
+  const compaction = id === undefined ? undefined : context.compaction(id)
+  if (compaction === undefined) return null
+  const { tokensBefore, tokensAfter, rowsHidden, summarizer, model, cost } = compaction
+  return (
+    <p class="hidden-by">
+      <a href={sessionLink(context.sessionId, 'compactions', { compaction: compaction.id })}>
+        In place of {counted(rowsHidden, 'row')}
+      </a>
+      <span>
+        context {short(tokensBefore)} → {short(tokensAfter)} tokens
+      </span>
+      {(model ?? summarizer) !== undefined && <span>by {model ?? summarizer}</span>}
+      {cost !== undefined && <span>{money(cost)}</span>}
+      {!row.hidden && <UndoLink compaction={compaction} context={context} />}
+    </p>
+  )
 }
 
 function HiddenBy({

@@ -107,8 +107,8 @@ function List({ session, version, query, compactions, forks }: ListProps) {
       const at = one.forkedFrom?.position ?? 0
       forksAt.set(at, [...(forksAt.get(at) ?? []), one])
     }
-    return { sessionId, compactions, forksAt, compaction: (id) => byId.get(id) }
-  }, [sessionId, compactions, forks])
+    return { sessionId, version, compactions, forksAt, compaction: (id) => byId.get(id) }
+  }, [sessionId, version, compactions, forks])
 
   const scroller = useRef<HTMLDivElement>(null)
   const list = useVirtualList({
@@ -161,15 +161,17 @@ function List({ session, version, query, compactions, forks }: ListProps) {
     if (target === undefined) return
     const { key, align, tries } = target
     const index = items.findIndex((item) => item.key === key)
+    // Another target may have been set since.
+    const leave = (next: Target | undefined): void => setTarget((now) => (now === target ? next : now))
     if (index >= 0) {
-      setTarget(undefined)
+      leave(undefined)
       list.scrollToIndex(index, { align })
       setFocused(key)
       focusSoon(scroller.current, key)
       return
     }
     if (tries > 3) {
-      setTarget(undefined)
+      leave(undefined)
       return
     }
     const position = typeof key === 'number' ? key : hiding.inserted.find(({ id }) => id === key)?.anchor
@@ -180,7 +182,7 @@ function List({ session, version, query, compactions, forks }: ListProps) {
       setWanted({ role: '', tool: '' })
     } else if (fold?.kind === 'fold') setToggled(new Set([...toggled, fold.key]))
     else if (position !== undefined) setChoices(choicesFor(versions, choices, position))
-    setTarget(again)
+    leave(again)
   }, [target, items])
 
   const toggle = useCallback((key: string): void => {
@@ -386,7 +388,7 @@ function FoldLine({
   readonly context: RowContext
   toggle(key: string): void
 }) {
-  const { key, rows, isOpen, from, to, compactionId } = item
+  const { key, messages, isOpen, from, to, compactionId } = item
   const compaction = context.compaction(compactionId)
   return (
     <div class="run-line">
@@ -394,7 +396,7 @@ function FoldLine({
         <span class="fold-sign" aria-hidden="true">
           {isOpen ? '▾' : '▸'}
         </span>
-        <b>{foldWords(rows, compaction)}</b>
+        <b>{foldWords(messages, compaction)}</b>
         <span class="dim nowrap">
           {whole(from)}–{whole(to)}
         </span>
@@ -412,8 +414,8 @@ function FoldLine({
   )
 }
 
-function foldWords(rows: number, compaction: Compaction | undefined): string {
-  const what = counted(rows, 'message')
+function foldWords(messages: number, compaction: Compaction | undefined): string {
+  const what = counted(messages, 'message')
   if (compaction === undefined) return `${what} hidden`
   if (compaction.coverage.rewinds === true) return `${what} rewound`
   if (compaction.status === 'undone') return `${what} not in force`

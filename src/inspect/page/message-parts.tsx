@@ -1,5 +1,6 @@
 import type { ComponentChildren } from 'preact'
 import { markupPieces } from '../../core/messages/client-markup.ts'
+import { compactionBlock } from '../../core/messages/compaction-block.ts'
 import {
   isReasoning,
   isUnsent,
@@ -27,6 +28,7 @@ import { useKept } from './kept-state.ts'
 import { Markdown, WebLink } from './markdown.tsx'
 import { webAddress } from './markdown-tree.ts'
 import { sessionLink } from './router.ts'
+import { SentReasoning } from './sent-reasoning.tsx'
 import { editsOf } from './tool-edits.ts'
 import type { FoundResult } from './tool-pairs.ts'
 import {
@@ -46,10 +48,13 @@ import { Badge } from './ui.tsx'
 /** What the parts of a row need besides the row. */
 export type PartsContext = {
   readonly sessionId: string
+  /** Changes with the session. */
+  readonly version: string
   compaction(id: string): Compaction | undefined
 }
 
-type RowShape = Pick<LoadedRow, 'id' | 'role' | 'content' | 'hidden'> & Partial<Pick<LoadedRow, 'shown'>>
+type RowShape = Pick<LoadedRow, 'id' | 'role' | 'content' | 'hidden'> &
+  Partial<Pick<LoadedRow, 'shown' | 'position'>>
 
 /** The parts of a row: the results of its calls beneath them, without those that an earlier row shows. */
 export function MessageParts({
@@ -147,7 +152,7 @@ function OnePart({
     <InPlace shown={shown} context={context} id={id}>
       {() =>
         isReasoning(part) ? (
-          <Reasoning id={id} part={part} row={row} isReplaced={shown !== undefined} />
+          <Reasoning id={id} part={part} row={row} isReplaced={shown !== undefined} context={context} />
         ) : part.type === 'text' ? (
           <MessageText id={id} text={part.text} role={row.role} />
         ) : (
@@ -466,11 +471,13 @@ function Reasoning({
   part,
   row,
   isReplaced,
+  context,
 }: {
   readonly id: string
   readonly part: Part
   readonly row: RowShape
   readonly isReplaced: boolean
+  readonly context: PartsContext
 }) {
   const text = part.type === 'reasoning' ? part.text : ''
   return (
@@ -486,6 +493,9 @@ function Reasoning({
       {() => (
         <>
           {text !== '' && <LongText id={`${id} text`} text={text} maxLines={60} isMarkdown />}
+          {part.type === 'reasoning' && !row.hidden && !isReplaced && (
+            <SentReasoning part={part} position={row.position} context={context} />
+          )}
           {part.type === 'provider' && <JsonTree value={part.data} id={`${id} data`} />}
           {part.type === 'reasoning' && part.providerOptions !== undefined && (
             <Fold id={`${id} options`} label="Signature and provider’s fields">
@@ -521,6 +531,8 @@ function hasSignature(fields: { readonly [name: string]: unknown }): boolean {
 
 function ProviderData({ id, part }: { readonly id: string; readonly part: Part }) {
   if (part.type !== 'provider') return null
+  const block = compactionBlock(part)
+  if (block?.text !== undefined) return <MarkdownText id={id} text={block.text} />
   const { provider, data } = part
   const label =
     provider === UNREAD

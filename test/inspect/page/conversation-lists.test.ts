@@ -75,7 +75,7 @@ const short = (items: readonly Item[]): (number | string)[] =>
       : item.kind === 'inserted'
         ? item.id
         : item.kind === 'fold'
-          ? `${item.isOpen ? 'open' : 'closed'} ${item.rows}`
+          ? `${item.isOpen ? 'open' : 'closed'} ${item.messages}`
           : `version ${item.stretch.from}`,
   )
 
@@ -106,7 +106,7 @@ describe('the list of the conversation', () => {
       covers: [{ anchor: 20, ordinal: 1 }],
       inserted: { anchor: 30, ordinal: 1 },
     })
-    expect(short(list(31, [inner, outer]))).toEqual(['closed 31', 'summary of b', 31])
+    expect(short(list(31, [inner, outer]))).toEqual(['closed 30', 'summary of b', 31])
   })
 
   it('keeps runs of two compactions apart', () => {
