@@ -88,6 +88,7 @@ export function ContextChart({
     () => (width === 0 || measure !== 'tokens' ? '' : stepsOf(logs, edges, size)),
     [logs, edges, top, measure],
   )
+  const marks = useMemo(() => marksOf(happenings, points, edges, MARK_SIZE), [happenings, points, edges])
   const y = (value: number): number => HEIGHT - (value / top) * HEIGHT
   const ticks = ticksOf(top, 4).filter((tick) => tick > 0)
   const at = Math.min(index, points.length - 1)
@@ -167,13 +168,7 @@ export function ContextChart({
       </div>
       <Slider points={points} stacks={stacks} measure={measure} index={at} width={width} onIndex={onIndex} />
       <AxisLabels points={points} edges={edges} axis={axis} width={width} />
-      {width > 0 && (
-        <Marks
-          sessionId={sessionId}
-          marks={marksOf(happenings, points, edges, MARK_SIZE)}
-          isEmpty={happenings.length === 0}
-        />
-      )}
+      {width > 0 && <Marks sessionId={sessionId} marks={marks} isEmpty={happenings.length === 0} />}
     </div>
   )
 }
@@ -261,7 +256,7 @@ function Slider({
 }
 
 /** What a moment is: the state from which an answer was written, or the present. */
-export const pointName = ({ answer, position }: ChartPoint): string =>
+export const pointName = ({ answer, position }: Pick<ChartPoint, 'answer' | 'position'>): string =>
   answer === undefined ? `Now, after message ${whole(position)}` : `Before answer ${whole(answer)}`
 
 function AxisLabels({

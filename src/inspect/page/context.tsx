@@ -38,7 +38,10 @@ type Range = { readonly from?: number; readonly to?: number }
 export function ContextView(props: TabProps) {
   const { session, version, live, stats } = props
   const [range, setRange] = useState<Range>({})
-  const loaded = useCall('messages.timeline', [session.id, { points: MAX_POINTS, ...range }], version)
+  const isKnown = live.state !== undefined || !live.connected
+  // The version is known in a moment; a long session is not read twice until then.
+  const args = isKnown ? ([session.id, { points: MAX_POINTS, ...range }] as const) : null
+  const loaded = useCall('messages.timeline', args && [...args], version)
   const timeline = useKept(loaded.value)
   const auditNo = live.state?.session?.auditNo
   const points = useMemo((): ChartPoint[] => {
@@ -103,7 +106,7 @@ function OverTime({
   const ratio = stats?.calibration.ratio ?? 1
   const fixed = useMemo(() => fixedOf(stats), [stats])
   const stacks = useMemo(
-    () => points.map((point) => stackOf(point, measure, { ratio, fixed })),
+    () => points.map((point) => stackOf(point, measure, { ratio, fixed: fixedAt(point, fixed) })),
     [points, measure, ratio, fixed],
   )
   const drawn = useMemo(
@@ -181,7 +184,8 @@ function OverTime({
         />
         <ContextChart
           sessionId={id}
-          {...{ stacks, measure, axis, fit, limits, reported, happenings, index, pinned }}
+          {...{ stacks, measure, axis, fit, limits, reported, happenings, index }}
+          pinned={pinned?.index}
           points={drawn}
           onIndex={select}
         />
@@ -190,7 +194,7 @@ function OverTime({
         <MomentFacts
           session={session}
           point={drawn[index]!}
-          stack={stackOf(point, 'tokens', { ratio, fixed })}
+          stack={stackOf(point, 'tokens', { ratio, fixed: fixedAt(point, fixed) })}
           reported={reported[index]}
           available={stats?.availableInputTokens}
           happenings={happenings.filter(({ no }) => slotOf(points, no) === index)}
@@ -207,9 +211,8 @@ function OverTime({
             session={session}
             version={version}
             compactions={compactions}
-            pinned={points[pinned]!}
+            pinned={pinned.point}
             point={point}
-            isLater={pinned <= index}
             onClear={() => pin(undefined)}
           />
         )}
@@ -221,13 +224,24 @@ function OverTime({
 /** What an address calls a moment. */
 const pinKey = ({ answer }: ChartPoint): string => (answer === undefined ? 'now' : String(answer))
 
-function pinnedIn(points: readonly ChartPoint[], compare: string | undefined): number | undefined {
-  if (compare === undefined) return undefined
-  return indexIn(points, compare === 'now' ? {} : { position: compare })
+/** What is needed of a moment to compare it. */
+type Comparable = Pick<ChartPoint, 'answer' | 'position' | 'requestId'>
+
+/** The moment in the address to compare with. It may be outside the answers that are drawn, and then has no index. */
+function pinnedIn(
+  points: readonly ChartPoint[],
+  compare: string | undefined,
+): { readonly point: Comparable; readonly index: number | undefined } | undefined {
+  const answer = compare === 'now' ? undefined : Number(compare)
+  if (compare === undefined || (answer !== undefined && !(Number.isInteger(answer) && answer > 0)))
+    return undefined
+  const index = points.findIndex((point) => point.answer === answer)
+  if (index !== -1) return { point: points[index]!, index }
+  return answer === undefined ? undefined : { point: { answer, position: answer - 1 }, index: undefined }
 }
 
 /** The moment of a point, for the methods of the store; undefined for now. */
-function momentOf({ answer, requestId }: ChartPoint): Moment | undefined {
+function momentOf({ answer, requestId }: Comparable): Moment | undefined {
   if (answer === undefined) return undefined
   return requestId === undefined ? { beforeMessage: answer } : { request: requestId }
 }
@@ -267,10 +281,15 @@ function useSelected(
 /** The parts of a request besides the history, as the last report shows them. */
 function fixedOf(stats: ContextStats | undefined): ByCategory {
   if (stats === undefined) return {}
-  const { system = 0, tools = 0 } = partsOf(stats)
+  const { system = 0, tools = 0, other = 0 } = partsOf(stats)
   const { tokens, source } = stats.fixed
-  if (system + tools > 0) return { system, tools }
-  return source === 'last-request' ? { system: tokens } : {}
+  if (system + tools > 0) return { system, tools, other }
+  return source === 'last-request' ? { system: tokens, other } : { other }
+}
+
+/** What the last report shows besides the known parts is known of the present only. */
+function fixedAt({ answer }: ChartPoint, { other, ...fixed }: ByCategory): ByCategory {
+  return answer === undefined && other !== undefined ? { ...fixed, other } : fixed
 }
 
 function limitsOf(stats: ContextStats | undefined, measure: Measure): Limit[] {
@@ -620,18 +639,16 @@ function Compared({
   compactions,
   pinned,
   point,
-  isLater,
   onClear,
 }: {
   readonly session: Session
   readonly version: string
   readonly compactions: readonly Compaction[]
-  readonly pinned: ChartPoint
-  readonly point: ChartPoint
-  /** Whether the selected moment is later than the pinned one. */
-  readonly isLater: boolean
+  readonly pinned: Comparable
+  readonly point: Comparable
   onClear(): void
 }) {
+  const isLater = point.answer === undefined || (pinned.answer !== undefined && pinned.answer <= point.answer)
   const [first, second] = isLater ? [pinned, point] : [point, pinned]
   const key = useSettled([momentOf(first) ?? null, momentOf(second) ?? null] as const, PAUSE_MS)
   const [from, to] = key
@@ -646,7 +663,7 @@ function Compared({
           End the comparison
         </button>
       </header>
-      {pinned === point || from === null ? (
+      {pinned.answer === point.answer || from === null ? (
         <p class="dim moment-empty">
           This moment is A. Select another one, on the chart or with the slider, to see what differs.
         </p>

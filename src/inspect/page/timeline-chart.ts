@@ -288,20 +288,15 @@ export function marksOf(
   const placed = happenings
     .map((happening) => ({ x: edges[slotOf(points, happening.no)]!, happening }))
     .sort((a, b) => a.x - b.x || a.happening.no - b.happening.no)
-  const groups: { first: number; last: number; happenings: Happening[] }[] = []
+  const groups: { x: number; happenings: Happening[] }[] = []
   for (const { x, happening } of placed) {
     const group = groups.at(-1)
-    if (group !== undefined && x - group.first < size) {
-      group.last = x
-      group.happenings.push(happening)
-    } else groups.push({ first: x, last: x, happenings: [happening] })
+    if (group !== undefined && x - group.x < size) group.happenings.push(happening)
+    else groups.push({ x, happenings: [happening] })
   }
   const width = edges.at(-1) ?? 0
   const within = (x: number): number => Math.min(Math.max(x, size / 2), Math.max(size / 2, width - size / 2))
-  return groups.map(({ first, last, happenings: all }) => ({
-    x: within((first + last) / 2),
-    happenings: all,
-  }))
+  return groups.map((group) => ({ ...group, x: within(group.x) }))
 }
 
 /** What a mark says of its events: `Pruned …`, or `3 events: …`. */

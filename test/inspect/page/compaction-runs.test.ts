@@ -3,6 +3,7 @@ import { openStore } from '../../../src/index.ts'
 import {
   auditOf,
   dependentsOf,
+  didWords,
   kindWords,
   runsOf,
   workWords,
@@ -109,6 +110,17 @@ describe('words', () => {
       '2 rows hidden, 1 part replaced, 1 row written',
     )
     expect(workWords({ rowsHidden: 0, partsReplaced: 0, rowsInserted: 0 })).toBe('nothing changed')
+  })
+})
+
+describe('what a compaction did', () => {
+  it('is nothing for an attempt that never came into force', () => {
+    const fields = { rowsHidden: 5, rowsInserted: 1, tokensBefore: 900, tokensAfter: 400 }
+    const words = (status: Compaction['status']): string =>
+      didWords(compaction('a', 'r', { ...fields, status }))
+    expect(words('undone')).toBe('5 rows hidden, 1 row written, −500 tokens')
+    expect(words('running')).toBe('working on 5 rows')
+    expect(words('failed')).toBe('nothing changed')
   })
 })
 
