@@ -1,6 +1,7 @@
 import type { Compaction } from '../../storage/storage.ts'
 import type { CacheCause } from '../../store/requests/compare.ts'
 import { kindWords, triggerWords } from './compaction-runs.ts'
+import { percent } from './format.ts'
 
 /* What the comparison of two requests says, in words. */
 
@@ -52,6 +53,9 @@ export function compactionWords(compaction: Compaction): string {
     ? name
     : `${name}, ${triggerWords(compaction)}`
 }
+
+/** A share in percent, rounded down: 100% is all of it. */
+export const wholePercent = (share: number): string => percent(Math.floor(share * 100 + 1e-9) / 100)
 
 /** Says what two requests share. */
 export function sharedWords(shared: {

@@ -3,7 +3,7 @@ import { type SeriesPoint, stack } from 'd3-shape'
 import type { ComponentChildren, TargetedKeyboardEvent } from 'preact'
 import { useLayoutEffect, useRef, useState } from 'preact/hooks'
 import type { Bucket, ChartData, Measure } from './cost-sums.ts'
-import { money, short, whole } from './format.ts'
+import { axisMoney, money, short, whole } from './format.ts'
 
 /* Stacked bars by day. The same figures are in a table that can be opened. */
 
@@ -72,6 +72,7 @@ export function CostChart({ data, measure }: { readonly data: ChartData; readonl
   const layers = stack<Bucket, number>()
     .keys(series.map((_, at) => at))
     .value(({ values }, at) => values[at]!)([...buckets])
+  const mark = Math.min(12, (x.step() - x.bandwidth()) / 2)
   const every = Math.ceil(buckets.length / Math.max(1, Math.floor((width - MARGIN.left) / LABEL_WIDTH)))
   return (
     <figure class="cost-chart">
@@ -103,7 +104,7 @@ export function CostChart({ data, measure }: { readonly data: ChartData; readonl
                 y2={y(value)}
               />
               <text class="cost-chart-label" x={MARGIN.left - 8} y={y(value)} dy="0.32em" text-anchor="end">
-                {measure === 'cost' ? money(value) : short(value)}
+                {measure === 'cost' ? axisMoney(value, y.ticks(4)[1] ?? 1) : short(value)}
               </text>
             </g>
           ))}
@@ -124,6 +125,13 @@ export function CostChart({ data, measure }: { readonly data: ChartData; readonl
                 class="cost-chart-hit"
                 x={x(at)! - (x.step() - x.bandwidth()) / 2}
                 width={x.step()}
+                y={MARGIN.top}
+                height={HEIGHT - MARGIN.top - MARGIN.bottom}
+              />
+              <rect
+                class="cost-chart-mark"
+                x={x(at)! - mark}
+                width={x.bandwidth() + 2 * mark}
                 y={MARGIN.top}
                 height={HEIGHT - MARGIN.top - MARGIN.bottom}
               />

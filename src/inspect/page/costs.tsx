@@ -2,6 +2,7 @@ import type { ComponentChildren } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import type { Costs as CostsFound } from '../../store/costs.ts'
 import { type Loaded, useCall } from './api.ts'
+import { wholePercent } from './comparison-words.ts'
 import { CostChart, TableBox } from './cost-chart.tsx'
 import {
   byModel,
@@ -23,7 +24,7 @@ import {
   totalOf,
 } from './cost-sums.ts'
 import './costs.css'
-import { counted, money, percent, short, whole } from './format.ts'
+import { counted, money, short, whole } from './format.ts'
 import { useLive } from './live.ts'
 import type { TabProps } from './session.tsx'
 import { Empty, Show } from './ui.tsx'
@@ -241,7 +242,7 @@ function Totals({ total }: { readonly total: ModelSums }) {
         value={short(total.inputTokens + total.cacheReadTokens + total.cacheCreationTokens)}
       />
       <Total name="Output tokens" value={short(total.outputTokens)} />
-      <Total name="Input from the cache" value={share === undefined ? '–' : percent(share)} />
+      <Total name="Input from the cache" value={share === undefined ? '–' : wholePercent(share)} />
       <Total name="Saved by caching" value={money(total.saved)} />
     </dl>
   )
@@ -308,7 +309,7 @@ function ModelRow({ name, sums }: { readonly name: string; readonly sums: ModelS
       <td class="number">{whole(sums.cacheCreationTokens)}</td>
       <td class="number">{whole(sums.outputTokens)}</td>
       <td class="number">{money(sums.cost)}</td>
-      <td class="number">{share === undefined ? '–' : percent(share)}</td>
+      <td class="number">{share === undefined ? '–' : wholePercent(share)}</td>
       <td class={`number ${(sums.saved ?? 0) < 0 ? 'warn-text' : ''}`}>{money(sums.saved)}</td>
     </tr>
   )

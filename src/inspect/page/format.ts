@@ -20,6 +20,11 @@ export function money(dollars: number | null | undefined): string {
   return `${dollars < 0 ? '−' : ''}$${Math.abs(dollars).toFixed(digits)}`
 }
 
+/** Dollars on an axis: all with as many digits as its step needs. */
+export function axisMoney(dollars: number, step: number): string {
+  return `$${dollars.toFixed(step >= 1 ? 0 : Math.max(2, Math.ceil(-Math.log10(step) - 1e-9)))}`
+}
+
 export function bytes(count: number): string {
   if (count < 1_000) return `${count} B`
   if (count < 1_000_000) return `${(count / 1_000).toFixed(count < 10_000 ? 1 : 0)} kB`

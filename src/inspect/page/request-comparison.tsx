@@ -2,8 +2,8 @@ import { useState } from 'preact/hooks'
 import type { Compaction } from '../../storage/storage.ts'
 import type { ComparedRequests, RequestComparison } from '../../store/requests/compare.ts'
 import { type Loaded, useCall } from './api.ts'
-import { CAUSE_WORDS, compactionWords, sharedBar, sharedWords } from './comparison-words.ts'
-import { duration, money, percent, time, whole } from './format.ts'
+import { CAUSE_WORDS, compactionWords, sharedBar, sharedWords, wholePercent } from './comparison-words.ts'
+import { counted, duration, money, time, whole } from './format.ts'
 import type { ListedRequest } from './recorded-requests.ts'
 import { sessionLink } from './router.ts'
 import { changeOf } from './sent-messages.ts'
@@ -116,7 +116,7 @@ function Compared({
         <div
           class="request-shared"
           role="img"
-          aria-label={`${percent(Math.floor(shared * 100) / 100)} of this request is the beginning of the one before`}
+          aria-label={`${wholePercent(shared)} of this request is the beginning of the one before`}
         >
           <span class="request-same" style={{ width: `${shared * 100}%` }} />
           <span class={isAdded ? 'request-added' : 'request-changed'} style={{ width: `${rest * 100}%` }} />
@@ -124,7 +124,7 @@ function Compared({
         <p class="request-shared-words">
           <span>
             <span class="dot request-same" />
-            <b>{percent(Math.floor(shared * 100) / 100)}</b> shared{' '}
+            <b>{wholePercent(shared)}</b> shared{' '}
             <span class="dim">
               {whole(length.shared)} of {whole(length.after)} characters, {whole(messages.same)} of{' '}
               {whole(messages.after)} messages
@@ -140,10 +140,14 @@ function Compared({
       </div>
       {lost !== undefined && (
         <p>
-          <b class="warn-text">
-            {whole(lost.tokens)} tokens, {money(lost.cost)}
-          </b>{' '}
-          lost <span class="dim">more than reading the same tokens from the cache would have cost</span>
+          <b class="warn-text">{counted(lost.tokens, 'token')}</b> could have been read from the cache and
+          weren’t
+          {lost.cost !== null && (
+            <>
+              , which cost <b class="warn-text">{money(lost.cost)}</b> more
+            </>
+          )}
+          .
         </p>
       )}
       {firstChanged !== undefined && <FirstChanged change={firstChanged} />}

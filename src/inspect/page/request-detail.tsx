@@ -6,7 +6,8 @@ import type { Compaction, Session } from '../../storage/storage.ts'
 import type { RenderedRequest } from '../../store/requests/recorded.ts'
 import type { PlacedMedia } from '../verbs.ts'
 import { call, useCall } from './api.ts'
-import { bytes, counted, fullTime, money, percent, whole } from './format.ts'
+import { wholePercent } from './comparison-words.ts'
+import { bytes, counted, fullTime, money, whole } from './format.ts'
 import { inputOf, type ListedRequest, sumOf } from './recorded-requests.ts'
 import { Comparison } from './request-comparison.tsx'
 import { RequestLog } from './request-log.tsx'
@@ -247,7 +248,9 @@ function Facts({
       {usage !== undefined && input !== undefined && (
         <>
           <Fact name="Output">{whole(usage.outputTokens)} tokens</Fact>
-          <Fact name="From the cache">{sumOf(input) === 0 ? '–' : percent(input.read / sumOf(input))}</Fact>
+          <Fact name="From the cache">
+            {sumOf(input) === 0 ? '–' : wholePercent(input.read / sumOf(input))}
+          </Fact>
           <Fact name="Cost">{money(cost)}</Fact>
         </>
       )}

@@ -33,7 +33,10 @@ export function Requests({ session, version, query }: TabProps) {
     [list.items, audit.items, compactions],
   )
   const answer = query.request === undefined ? positionOf(query.answer) : undefined
-  const key = query.request ?? keyOf(list, answer)
+  const [first, setFirst] = useState<string>()
+  // The newest one when the list was opened: what one reads stays when another is recorded.
+  if (first === undefined && list.isDone && list.items.length > 0) setFirst(list.items.at(-1)?.id)
+  const key = query.request ?? (answer === undefined ? first : keyOf(list, answer))
   const loaded = useCall('requests.get', key === undefined ? null : [id, key])
   const isUnrecorded =
     answer !== undefined && (key === undefined ? list.isDone : loaded.error?.code === 'REQUEST_NOT_FOUND')
@@ -98,11 +101,10 @@ export function Requests({ session, version, query }: TabProps) {
 /** What `requests.get` receives. A position is looked up in the list, so that nothing fails for an answer without a request. */
 function keyOf(
   { items, isDone }: Growing<RecordedRequest>,
-  answer: number | string | undefined,
+  answer: number | string,
 ): string | { readonly answer: string } | undefined {
   if (typeof answer === 'string') return { answer }
-  if (!isDone) return undefined
-  return answer === undefined ? items.at(-1)?.id : requestOfAnswer(items, answer)?.id
+  return isDone ? requestOfAnswer(items, answer)?.id : undefined
 }
 
 function positionOf(text: string | undefined): number | string | undefined {
@@ -244,11 +246,12 @@ function Row({
         <span class="request-model" title={`${provider} / ${model ?? ''}`}>
           {model ?? provider}
         </span>
-        {before.map((event) => (
-          <Badge key={event} kind="accent" title={EVENT_WORDS[event].title}>
-            {EVENT_WORDS[event].label}
+        {before[0] !== undefined && (
+          <Badge kind="accent" title={before.map((event) => EVENT_WORDS[event].title).join('\n')}>
+            {EVENT_WORDS[before[0]].label}
+            {before.length > 1 && ` +${before.length - 1}`}
           </Badge>
-        ))}
+        )}
         {lostTokens > 0 && (
           <Badge
             kind="warn"

@@ -14,6 +14,7 @@ import {
   startOf,
   totalOf,
 } from '../../../src/inspect/page/cost-sums.ts'
+import { axisMoney } from '../../../src/inspect/page/format.ts'
 import type { DayOfRequests } from '../../../src/store/costs.ts'
 import type { RecordedRequest } from '../../../src/store/requests/recorded.ts'
 import type { TimelinePoint } from '../../../src/store/topics/messages.ts'
@@ -250,4 +251,10 @@ describe('prices', () => {
     })
     expect(pricedRequests([])).toBeUndefined()
   })
+})
+
+it('dollars on an axis have as many digits as its step needs', () => {
+  expect([0, 0.5, 1].map((value) => axisMoney(value, 0.5))).toEqual(['$0.00', '$0.50', '$1.00'])
+  expect([0, 20].map((value) => axisMoney(value, 20))).toEqual(['$0', '$20'])
+  expect([0.001, 0.005].map((value) => axisMoney(value, 0.001))).toEqual(['$0.001', '$0.005'])
 })

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { StoredMessage } from '../../../src/core/messages/message.ts'
-import { sharedBar, sharedWords } from '../../../src/inspect/page/comparison-words.ts'
+import { sharedBar, sharedWords, wholePercent } from '../../../src/inspect/page/comparison-words.ts'
 import { hiderOf, lastWindow, logGroups, windowWith } from '../../../src/inspect/page/log-groups.ts'
 
 const row = (position: number, tags: Partial<StoredMessage> = {}): StoredMessage => ({
@@ -64,4 +64,8 @@ describe('what two requests share', () => {
     expect(sharedWords({ before: 5, after: 9, shared: 5 })).toContain('is a prefix of this one')
     expect(sharedWords({ before: 5, after: 9, shared: 4 })).toContain('Only what both share')
   })
+})
+
+it('a share is rounded down, so that 100% is all of it', () => {
+  expect([1, 0.9999, 0.29, 0].map(wholePercent)).toEqual(['100%', '99%', '29%', '0%'])
 })
