@@ -563,6 +563,11 @@ function ViewThere({
   const rows = useKept(loaded.value)
   const isWaiting =
     loaded.value === undefined || JSON.stringify(at) !== JSON.stringify(momentOf(point) ?? null)
+  // The rows are drawn again only when others have arrived, so that scrubbing stays smooth.
+  const list = useMemo(
+    () => rows && <ViewRows sessionId={session.id} rows={rows} compactions={compactions} />,
+    [rows, compactions],
+  )
   return (
     <section class="card moment-view" aria-label="The view there" aria-busy={isWaiting}>
       <header class="moment-head">
@@ -576,9 +581,7 @@ function ViewThere({
       ) : rows.length === 0 ? (
         <p class="dim moment-empty">Nothing was sent of the history yet.</p>
       ) : (
-        <div class={isWaiting ? 'difference-waiting' : ''}>
-          <ViewRows sessionId={session.id} rows={rows} compactions={compactions} />
-        </div>
+        <div class={isWaiting ? 'difference-waiting' : ''}>{list}</div>
       )}
     </section>
   )
