@@ -59,6 +59,8 @@ function spreadIn(files: readonly ts.SourceFile[]): Place[] {
 /** Calls that pass on the arguments that they were called with, those of SQLite's driver (of one statement), and names in the source. */
 const PASSED_ON: ReadonlySet<string> = new Set([
   '(await load())(context, ...(given as never[]))',
+  // At most ten arguments: the schema of a call limits them.
+  'Reflect.apply(method, owner, args)',
   'verb(sql, ...parameters)',
   'work(sql, ...parameters)',
   'rule(redaction, ...parameters)',
