@@ -397,7 +397,7 @@ function PlannedItem({
             {pending && ': its text is written when it is applied'}
           </summary>
           {!pending && (
-            <Scrolling look="written" label="The summary">
+            <Scrolling look="written" label="The planned summary">
               <SummaryText content={inserts.text} />
             </Scrolling>
           )}

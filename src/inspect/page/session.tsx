@@ -62,7 +62,13 @@ export function SessionPage({ route }: { readonly route: Extract<Route, { page: 
     'Session',
     TABS.map((one, at) => ({ keys: String(at + 1), label: NAMES[one], run: () => go(sessionLink(id, one)) })),
   )
-  if (session.error !== undefined) return <Failed error={session.error} retry={session.reload} />
+  if (session.error !== undefined)
+    return (
+      <div class="page">
+        <h1>{id}</h1>
+        <Failed error={session.error} retry={session.reload} />
+      </div>
+    )
   if (shown === undefined)
     return (
       <div class="page">

@@ -334,10 +334,13 @@ export function Keyboard({ onClose }: { onClose(): void }) {
   )
 }
 
+/** What a menu shows if it has no words of its own; its label is then its name. */
+const SIGN = '⋯'
+
 /** A button that opens a list of actions. It closes on a choice, on Escape and when the focus leaves. */
 export function Menu({
   label,
-  children = '⋯',
+  children = SIGN,
   items,
 }: {
   readonly label: string
@@ -373,7 +376,7 @@ export function Menu({
       onKeyDown={onKeyDown}
       onFocusOut={(event) => !box.current?.contains(event.relatedTarget as Node | null) && close()}
     >
-      <summary aria-label={label} title={label}>
+      <summary aria-label={children === SIGN ? label : undefined} title={label}>
         {children}
       </summary>
       <div class="menu-items">
