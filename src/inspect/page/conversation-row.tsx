@@ -260,14 +260,10 @@ export function UndoLink({
 function Bookkeeping({ row, context }: { readonly row: LoadedRow; readonly context: RowContext }) {
   return (
     <div class="bookkeeping">
+      <span class="row-place">{row.position === undefined ? '' : whole(row.position)}</span>
       <Fold
         id={`${row.id} silent`}
-        label={
-          <>
-            <span class="row-place">{row.position === undefined ? '' : whole(row.position)}</span> Not for the
-            model
-          </>
-        }
+        label="Not for the model"
         note={partsOf(row)
           .map((part) => (part.type === 'provider' ? part.provider : part.type))
           .join(', ')}

@@ -36,6 +36,12 @@ export function Conversation(props: TabProps) {
   const compactions = useKeptValue(useCall('listCompactions', [session.id], version))
   const forks = useKeptValue(useCall('sessions.forks', [session.id], version))
   const kept = useRef(new Map<string, unknown>()).current
+  const rows = useConversationRows(session.id, version)
+  // Where one begins is read together with the compactions.
+  useEffect(() => {
+    const position = Number(props.query.message)
+    rows.need([pageOf(position >= 1 ? Math.min(position, session.messageCount) : session.messageCount)])
+  }, [rows.need])
   if (session.messageCount === 0 && session.activeCompactions === 0)
     return (
       <Empty title="No messages yet">
@@ -50,7 +56,12 @@ export function Conversation(props: TabProps) {
     )
   return (
     <KeptState.Provider value={kept}>
-      <List {...props} compactions={compactions.value ?? NO_COMPACTIONS} forks={forks.value ?? NO_FORKS} />
+      <List
+        {...props}
+        rows={rows}
+        compactions={compactions.value ?? NO_COMPACTIONS}
+        forks={forks.value ?? NO_FORKS}
+      />
     </KeptState.Provider>
   )
 }
@@ -67,6 +78,7 @@ function useKeptValue<T, L extends { readonly value: T | undefined }>(
 type ListProps = TabProps & {
   readonly compactions: readonly Compaction[]
   readonly forks: readonly Session[]
+  readonly rows: ConversationRows
 }
 type Target = {
   readonly key: number | string
@@ -74,7 +86,7 @@ type Target = {
   readonly tries: number
 }
 
-function List({ session, version, query, compactions, forks }: ListProps) {
+function List({ session, version, query, compactions, forks, rows }: ListProps) {
   const { id: sessionId, messageCount } = session
   const [filter, setFilter] = useState<Filter>('everything')
   const [wanted, setWanted] = useState<Wanted>({ role: '', tool: '' })
@@ -82,7 +94,6 @@ function List({ session, version, query, compactions, forks }: ListProps) {
   const [choices, setChoices] = useState<Choices>(new Map())
   const [focused, setFocused] = useState<number | string>()
   const [target, setTarget] = useState<Target>()
-  const rows = useConversationRows(sessionId, version)
   const scan = useScan(sessionId, messageCount, wanted)
   const versions = useMemo(() => versionsOf(compactions, messageCount), [compactions, messageCount])
   const hiding = useMemo(() => hidingOf(compactions), [compactions])

@@ -32,6 +32,10 @@ const lowlight = createLowlight({
 })
 
 const MAX_LENGTH = 50_000
+/** Grammars that take quadratic time to look for a function's head: they read a shorter text, in pieces. */
+const QUADRATIC: ReadonlySet<string> = new Set(['c', 'h', 'cpp', 'c++', 'cc', 'csharp', 'c#', 'cs', 'java'])
+const MAX_QUADRATIC_LENGTH = 20_000
+const PIECE_LENGTH = 2_000
 const MAX_LINE_LENGTH = 1_000
 
 /** A stretch of code in one color: the name of its kind, as highlight.js calls it. */
@@ -39,19 +43,45 @@ export type Colored = { readonly text: string; readonly kind?: string }
 
 /** Returns the stretches of a text; undefined if the language isn't known or the text is too long. */
 export function colored(text: string, language: string | undefined): readonly Colored[] | undefined {
-  if (language === undefined || text.length > MAX_LENGTH || !lowlight.registered(language)) return undefined
+  if (language === undefined || !lowlight.registered(language)) return undefined
+  const isQuadratic = QUADRATIC.has(language)
+  if (text.length > (isQuadratic ? MAX_QUADRATIC_LENGTH : MAX_LENGTH)) return undefined
   if (text.split('\n').some((line) => line.length > MAX_LINE_LENGTH)) return undefined
-  const stretches: Colored[] = []
-  for (const node of lowlight.highlight(language, text).children) addStretches(stretches, node, undefined)
-  return stretches
+  try {
+    const pieces = isQuadratic ? piecesOf(text) : [text]
+    return pieces.flatMap((piece) => stretchesOf(lowlight.highlight(language, piece).children))
+  } catch {
+    return undefined
+  }
 }
 
-function addStretches(into: Colored[], node: RootContent, kind: string | undefined): void {
-  if (node.type === 'text') into.push({ text: node.value, ...(kind !== undefined && { kind }) })
-  if (node.type !== 'element') return
-  const [name] = Array.isArray(node.properties.className) ? node.properties.className : []
-  const own = typeof name === 'string' ? name.replace('hljs-', '') : kind
-  for (const child of node.children) addStretches(into, child, own)
+/** Divides a text at the ends of lines. */
+function piecesOf(text: string): string[] {
+  const pieces: string[] = []
+  for (let from = 0; from < text.length; ) {
+    const end = text.lastIndexOf('\n', from + PIECE_LENGTH)
+    const to = from + PIECE_LENGTH >= text.length ? text.length : end > from ? end + 1 : from + PIECE_LENGTH
+    pieces.push(text.slice(from, to))
+    from = to
+  }
+  return pieces
+}
+
+type Waiting = { readonly node: RootContent; readonly kind: string | undefined }
+
+/** Without recursion: foreign code may be nested deeper than the stack. */
+function stretchesOf(nodes: readonly RootContent[]): Colored[] {
+  const stretches: Colored[] = []
+  const waiting: Waiting[] = nodes.map((node) => ({ node, kind: undefined })).reverse()
+  for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
+    const { node, kind } = next
+    if (node.type === 'text') stretches.push({ text: node.value, ...(kind !== undefined && { kind }) })
+    if (node.type !== 'element') continue
+    const [name] = Array.isArray(node.properties.className) ? node.properties.className : []
+    const own = typeof name === 'string' ? name.replace('hljs-', '') : kind
+    for (const child of node.children.toReversed()) waiting.push({ node: child, kind: own })
+  }
+  return stretches
 }
 
 const BY_ENDING: { readonly [ending: string]: string } = {

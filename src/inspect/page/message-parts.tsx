@@ -222,8 +222,8 @@ function Removed({ tombstone, what }: { readonly tombstone: Tombstone; readonly 
 }
 
 /** Texts that are longer show their beginning first. */
-const MAX_TEXT = 8_000
-const MAX_TEXT_LINES = 120
+const MAX_TEXT = 5_000
+const MAX_TEXT_LINES = 80
 
 /** A text of a message: what a client added to the user's words is folded. */
 function MessageText({
@@ -235,6 +235,7 @@ function MessageText({
   readonly text: string
   readonly role: string
 }) {
+  if (text.trim() === '') return <p class="dim">{text === '' ? 'Empty text' : 'Only white space'}</p>
   const pieces = role === 'user' ? markupPieces(text) : [{ by: 'user' as const, text }]
   return (
     <>
@@ -266,7 +267,6 @@ export function markupName(text: string, by: 'client' | 'attachment'): string {
 
 function MarkdownText({ id, text }: { readonly id: string; readonly text: string }) {
   const [isWhole, setWhole] = useKept(`${id} whole`, false)
-  if (text === '') return <p class="dim">Empty text</p>
   const isLong = text.length > MAX_TEXT * 1.25 || lineCount(text) > MAX_TEXT_LINES * 1.25
   if (isWhole && isLong) return <LongText id={id} text={text} maxLines={4_000} isMarkdown />
   return (
@@ -353,7 +353,8 @@ function ToolCall({
   const { toolName, input } = call
   const tombstone = tombstoneOf(call)
   const edits = tombstone === undefined ? editsOf(toolName, input) : []
-  const argument = mainArgument(input)
+  const paths = [...new Set(edits.flatMap(({ path }) => path ?? []))]
+  const argument = paths.length > 0 ? paths.join(', ') : mainArgument(input)
   const failed = found !== undefined && isFailed(found.part.output)
   return (
     <div class={`tool ${failed ? 'tool-failed' : ''}`}>

@@ -50,7 +50,7 @@ export function VersionLine({
         </button>
       </fieldset>
       {rewind === undefined ? (
-        <span class="dim">versions; this is the latest that was kept</span>
+        <span class="dim">current version</span>
       ) : (
         <>
           <span class="dim">earlier version, not sent to the model:</span>

@@ -76,6 +76,23 @@ describe('code', () => {
     expect(colored('a'.repeat(1_001), 'ts')).toBeUndefined()
   })
 
+  it('keeps its text where it is read in pieces', () => {
+    const code = 'int main() { return 0; }\n'.repeat(300)
+    const stretches = colored(code, 'c')!
+    expect(stretches.map(({ text }) => text).join('')).toBe(code)
+    expect(stretches.filter(({ kind, text }) => kind === 'keyword' && text === 'return')).toHaveLength(300)
+    expect(colored(code.repeat(3), 'c')).toBeUndefined()
+  })
+
+  it('may be nested deeper than the stack', () => {
+    const nested = '"$('.repeat(10_000).replaceAll(/(.{900})/g, '$1\n')
+    expect(
+      colored(nested, 'bash')!
+        .map(({ text }) => text)
+        .join(''),
+    ).toBe(nested)
+  })
+
   it('has the language of its file', () => {
     expect(languageOf('src/a.tsx')).toBe('typescript')
     expect(languageOf('a.constructor')).toBeUndefined()
