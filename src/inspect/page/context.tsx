@@ -3,6 +3,7 @@ import type { ViewMessage } from '../../core/messages/message.ts'
 import type { Moment } from '../../core/model/moment.ts'
 import type { Compaction, Session } from '../../storage/storage.ts'
 import type { ContextStats } from '../../store/compaction/stats.ts'
+import type { Timeline } from '../../store/topics/messages.ts'
 import { useCall } from './api.ts'
 import { ContextChart, HappeningList, inUnits, type Limit, pointName } from './context-chart.tsx'
 import { change, counted, percent, short, whole } from './format.ts'
@@ -10,7 +11,7 @@ import { useSettled } from './hooks.ts'
 import { useKeys } from './keys.tsx'
 import { go, sessionLink } from './router.ts'
 import { type LineRow, PagedRows, RowLine } from './row-list.tsx'
-import { partsOf, type TabProps } from './session.tsx'
+import { partsOf, type TabProps } from './session-tab.ts'
 import {
   type Axis,
   type ChartPoint,
@@ -36,13 +37,21 @@ type Range = { readonly from?: number; readonly to?: number }
 
 /** The context over time. */
 export function ContextView(props: TabProps) {
-  const { session, version, live, stats } = props
+  const { session, version, live, stats, query } = props
   const [range, setRange] = useState<Range>({})
   const isKnown = live.state !== undefined || !live.connected
   // The version is known in a moment; a long session is not read twice until then.
   const args = isKnown ? ([session.id, { points: MAX_POINTS, ...range }] as const) : null
   const loaded = useCall('messages.timeline', args && [...args], version)
   const timeline = useKept(loaded.value)
+  const checked = useRef<string | undefined>(undefined)
+  const { position } = query
+  useEffect(() => {
+    if (timeline === undefined || position === undefined || checked.current === position) return
+    checked.current = position
+    const around = rangeAround(timeline, Number(position))
+    if (around !== undefined) setRange(around)
+  }, [timeline, position])
   const auditNo = live.state?.session?.auditNo
   const points = useMemo((): ChartPoint[] => {
     if (timeline === undefined) return []
@@ -66,6 +75,17 @@ export function ContextView(props: TabProps) {
       </Empty>
     )
   return <OverTime {...props} points={points} answers={timeline.answers} range={range} onRange={setRange} />
+}
+
+/** Messages on both sides of an answer that isn't drawn; there are fewer answers among them than are drawn at once. */
+const AROUND = 900
+
+/** Returns the range to zoom to for an answer that was left out of a long chart; undefined if it is drawn, or isn't one. */
+function rangeAround({ points, answers }: Timeline, wanted: number): Range | undefined {
+  const isThinned = answers > points.length
+  const isWithin = wanted > (points[0]?.answer ?? 0) && wanted < (points.at(-1)?.answer ?? 0)
+  if (!isThinned || !isWithin || points.some(({ answer }) => answer === wanted)) return undefined
+  return { from: Math.max(1, wanted - AROUND), to: wanted + AROUND }
 }
 
 /** The present as a point of the chart, in the figures of the others. */
@@ -353,8 +373,11 @@ function Zoom({
 }) {
   const shown = points.filter(({ answer }) => answer !== undefined)
   const zoom = (): void => {
-    const quarter = Math.max(10, Math.ceil(shown.length / 8))
     const center = Math.min(index, shown.length - 1)
+    const { answer = 1 } = shown[center]!
+    // If answers were left out, the next step is to draw all of them around this one.
+    if (answers > shown.length) return onRange({ from: Math.max(1, answer - AROUND), to: answer + AROUND })
+    const quarter = Math.max(10, Math.ceil(shown.length / 8))
     const from = shown[Math.max(0, center - quarter)]!.answer!
     const to = shown[Math.min(shown.length - 1, center + quarter)]!.answer!
     onRange({ from, to })
