@@ -26,7 +26,7 @@ import {
 import './costs.css'
 import { counted, money, short, whole } from './format.ts'
 import { useLive } from './live.ts'
-import type { TabProps } from './session.tsx'
+import type { TabProps } from './session-tab.ts'
 import { Empty, Show } from './ui.tsx'
 import { useKept, useRequests } from './use-requests.ts'
 

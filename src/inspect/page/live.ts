@@ -37,12 +37,24 @@ export function useLive(sessionId?: string): Live {
       sessionId === undefined
         ? ''
         : `?${new URLSearchParams({ session: sessionId, ...(owner && { owner }) })}`
-    const source = new EventSource(`events${query}`)
-    source.addEventListener('open', () => setConnected(true))
-    source.addEventListener('error', () => setConnected(false))
-    source.addEventListener('state', (event) => setState(JSON.parse(event.data)))
-    source.addEventListener('progress', (event) => setProgress(JSON.parse(event.data)))
-    return () => source.close()
+    let source: EventSource | undefined
+    const listen = (): void => {
+      source?.close()
+      source = undefined
+      // Browsers open six connections to a host, for all tabs together. A hidden tab reads the state again when it is shown.
+      if (document.visibilityState === 'hidden') return
+      source = new EventSource(`events${query}`)
+      source.addEventListener('open', () => setConnected(true))
+      source.addEventListener('error', () => setConnected(false))
+      source.addEventListener('state', (event) => setState(JSON.parse(event.data)))
+      source.addEventListener('progress', (event) => setProgress(JSON.parse(event.data)))
+    }
+    listen()
+    document.addEventListener('visibilitychange', listen)
+    return () => {
+      document.removeEventListener('visibilitychange', listen)
+      source?.close()
+    }
   }, [sessionId])
   return { state, connected, version: versionOf(state, sessionId), progress }
 }

@@ -16,7 +16,7 @@ import {
 import { RequestDetail, UnrecordedView } from './request-detail.tsx'
 import './requests.css'
 import { go, sessionLink } from './router.ts'
-import type { TabProps } from './session.tsx'
+import type { TabProps } from './session-tab.ts'
 import { Badge, Empty, Failed, Skeleton } from './ui.tsx'
 import { type Growing, useAudit, useKept, useRequests } from './use-requests.ts'
 

@@ -2,7 +2,6 @@ import { type Part, partsOf, type ReasoningPart } from '../../core/messages/mess
 import type { RenderedRequest } from '../../store/requests/recorded.ts'
 import { useCall } from './api.ts'
 import { time } from './format.ts'
-import type { PartsContext } from './message-parts.tsx'
 import { sessionLink } from './router.ts'
 import { useRequests } from './use-requests.ts'
 
@@ -14,7 +13,7 @@ export function SentReasoning({
 }: {
   readonly part: ReasoningPart
   readonly position: number | undefined
-  readonly context: PartsContext
+  readonly context: { readonly sessionId: string; readonly version: string }
 }) {
   const requests = useRequests(sessionId, version)
   const newest = requests.isDone ? requests.items.at(-1) : undefined

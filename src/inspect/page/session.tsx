@@ -11,31 +11,9 @@ import { counted, money, percent, short } from './format.ts'
 import { useKeys } from './keys.tsx'
 import { type Live, useLive } from './live.ts'
 import { Requests } from './requests.tsx'
-import { go, type Query, type Route, sessionLink, sessionsLink, TABS, type Tab } from './router.ts'
-import {
-  attempt,
-  Badge,
-  Bar,
-  type ByCategory,
-  Dialog,
-  Failed,
-  Id,
-  Legend,
-  Menu,
-  Skeleton,
-  Time,
-  tokensByCategory,
-} from './ui.tsx'
-
-/** What every tab of a session receives. */
-export type TabProps = {
-  readonly session: Session
-  readonly live: Live
-  /** Changes whenever the session does: the version for `useCall`. */
-  readonly version: string
-  readonly query: Query
-  readonly stats: ContextStats | undefined
-}
+import { go, type Route, sessionLink, sessionsLink, TABS, type Tab } from './router.ts'
+import { partsOf, type TabProps } from './session-tab.ts'
+import { attempt, Badge, Bar, Dialog, Failed, Id, Legend, Menu, Skeleton, Time } from './ui.tsx'
 
 const NAMES: { readonly [tab in Tab]: string } = {
   conversation: 'Conversation',
@@ -174,24 +152,6 @@ function Header({
       {isExporting && <Export session={session} onClose={() => setExporting(false)} />}
     </header>
   )
-}
-
-/** The tokens of the next request by category. */
-export function partsOf(stats: ContextStats): ByCategory {
-  const {
-    systemPrompt,
-    toolDefinitions,
-    conversationHistory,
-    currentPrompt,
-    fileAttachments,
-    unseen = 0,
-  } = stats.breakdown
-  return {
-    ...tokensByCategory(stats.sizes, conversationHistory),
-    system: systemPrompt,
-    tools: toolDefinitions,
-    other: currentPrompt + fileAttachments + unseen,
-  }
 }
 
 function ContextBar({ stats }: { readonly stats: ContextStats }) {

@@ -1,0 +1,33 @@
+import type { Session } from '../../storage/storage.ts'
+import type { ContextStats } from '../../store/compaction/stats.ts'
+import type { Live } from './live.ts'
+import type { Query } from './router.ts'
+import { type ByCategory, tokensByCategory } from './ui.tsx'
+
+/** What every tab of a session receives. */
+export type TabProps = {
+  readonly session: Session
+  readonly live: Live
+  /** Changes whenever the session does: the version for `useCall`. */
+  readonly version: string
+  readonly query: Query
+  readonly stats: ContextStats | undefined
+}
+
+/** The tokens of the next request by category. */
+export function partsOf(stats: ContextStats): ByCategory {
+  const {
+    systemPrompt,
+    toolDefinitions,
+    conversationHistory,
+    currentPrompt,
+    fileAttachments,
+    unseen = 0,
+  } = stats.breakdown
+  return {
+    ...tokensByCategory(stats.sizes, conversationHistory),
+    system: systemPrompt,
+    tools: toolDefinitions,
+    other: currentPrompt + fileAttachments + unseen,
+  }
+}
