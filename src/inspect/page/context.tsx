@@ -372,15 +372,15 @@ function Zoom({
   onRange(range: Range): void
 }) {
   const shown = points.filter(({ answer }) => answer !== undefined)
-  const zoom = (): void => {
+  const zoomed = (): Range => {
     const center = Math.min(index, shown.length - 1)
     const { answer = 1 } = shown[center]!
     // If answers were left out, the next step is to draw all of them around this one.
-    if (answers > shown.length) return onRange({ from: Math.max(1, answer - AROUND), to: answer + AROUND })
-    const quarter = Math.max(10, Math.ceil(shown.length / 8))
-    const from = shown[Math.max(0, center - quarter)]!.answer!
-    const to = shown[Math.min(shown.length - 1, center + quarter)]!.answer!
-    onRange({ from, to })
+    if (answers > shown.length) return { from: Math.max(1, answer - AROUND), to: answer + AROUND }
+    const side = Math.max(10, Math.ceil(shown.length / 8))
+    const from = shown[Math.max(0, center - side)]!.answer!
+    const to = shown[Math.min(shown.length - 1, center + side)]!.answer!
+    return { from, to }
   }
   const isWhole = range.from === undefined && range.to === undefined
   return (
@@ -391,7 +391,11 @@ function Zoom({
           : counted(answers, 'answer')}
       </span>
       {shown.length > 20 && (
-        <button type="button" onClick={zoom} title="Show fewer answers around the selected one">
+        <button
+          type="button"
+          onClick={() => onRange(zoomed())}
+          title="Show fewer answers around the selected one"
+        >
           Zoom in
         </button>
       )}
