@@ -8,8 +8,10 @@ import { axisMoney, money, short, whole } from './format.ts'
 /* Stacked bars by day. The same figures are in a table that can be opened. */
 
 const HEIGHT = 220
-const MARGIN = { top: 10, right: 8, bottom: 22, left: 56 }
+const MARGIN = { top: 10, right: 8, bottom: 22, left: 8 }
 const MAX_BAR = 56
+/** About the width of a digit of a label, in pixels. */
+const DIGIT_WIDTH = 7
 /** Pixels between two labels of days. */
 const LABEL_WIDTH = 64
 
@@ -60,20 +62,24 @@ export function CostChart({ data, measure }: { readonly data: ChartData; readonl
     setChosen(target)
     event.currentTarget.querySelector<SVGGElement>(`[data-at="${target}"]`)?.focus()
   }
-  const x = scaleBand<number>()
-    .domain(buckets.map((_, at) => at))
-    .range([MARGIN.left, width - MARGIN.right])
-    .paddingInner(Math.max(0.2, 1 - (MAX_BAR * buckets.length) / (width - MARGIN.left - MARGIN.right)))
-    .paddingOuter(0.1)
   const y = scaleLinear()
     .domain([0, Math.max(...buckets.map(sumOf), 0) || 1])
     .nice(4)
     .range([HEIGHT - MARGIN.bottom, MARGIN.top])
+  const labels = y.ticks(4)
+  const axisLabel = (value: number): string =>
+    measure === 'cost' ? axisMoney(value, labels[1] ?? 1) : short(value)
+  const left = MARGIN.left + 8 + Math.max(...labels.map((value) => axisLabel(value).length)) * DIGIT_WIDTH
+  const x = scaleBand<number>()
+    .domain(buckets.map((_, at) => at))
+    .range([left, width - MARGIN.right])
+    .paddingInner(Math.max(0.2, 1 - (MAX_BAR * buckets.length) / (width - left - MARGIN.right)))
+    .paddingOuter(0.1)
   const layers = stack<Bucket, number>()
     .keys(series.map((_, at) => at))
     .value(({ values }, at) => values[at]!)([...buckets])
   const mark = Math.min(12, (x.step() - x.bandwidth()) / 2)
-  const every = Math.ceil(buckets.length / Math.max(1, Math.floor((width - MARGIN.left) / LABEL_WIDTH)))
+  const every = Math.ceil(buckets.length / Math.max(1, Math.floor((width - left) / LABEL_WIDTH)))
   return (
     <figure class="cost-chart">
       <ul class="legend">
@@ -94,17 +100,11 @@ export function CostChart({ data, measure }: { readonly data: ChartData; readonl
           onKeyDown={onKeyDown}
           onMouseLeave={() => setChosen(undefined)}
         >
-          {y.ticks(4).map((value) => (
+          {labels.map((value) => (
             <g key={value}>
-              <line
-                class="cost-chart-grid"
-                x1={MARGIN.left}
-                x2={width - MARGIN.right}
-                y1={y(value)}
-                y2={y(value)}
-              />
-              <text class="cost-chart-label" x={MARGIN.left - 8} y={y(value)} dy="0.32em" text-anchor="end">
-                {measure === 'cost' ? axisMoney(value, y.ticks(4)[1] ?? 1) : short(value)}
+              <line class="cost-chart-grid" x1={left} x2={width - MARGIN.right} y1={y(value)} y2={y(value)} />
+              <text class="cost-chart-label" x={left - 8} y={y(value)} dy="0.32em" text-anchor="end">
+                {axisLabel(value)}
               </text>
             </g>
           ))}
@@ -159,7 +159,7 @@ export function CostChart({ data, measure }: { readonly data: ChartData; readonl
           ))}
           <line
             class="cost-chart-axis"
-            x1={MARGIN.left}
+            x1={left}
             x2={width - MARGIN.right}
             y1={HEIGHT - MARGIN.bottom}
             y2={HEIGHT - MARGIN.bottom}

@@ -73,7 +73,10 @@ export function RequestDetail({
         {answer !== undefined && (
           <a href={sessionLink(id, 'conversation', { message: answer[0] })}>Answer {rangeWords([answer])}</a>
         )}
-        <a href={sessionLink(id, 'context', { position: request.position })}>Context at this moment</a>
+        {/* The chart has a point for each answer, and the prompt is stored between the moment and the answer. */}
+        <a href={sessionLink(id, 'context', { position: answer?.[0] ?? request.position + 1 })}>
+          Context at this moment
+        </a>
         <button
           type="button"
           onClick={() =>
@@ -111,6 +114,7 @@ export function RequestDetail({
         position={request.position}
         system={request.system}
         tools={request.tools}
+        files={request.files}
         messages={request.messages}
         prompt={request.prompt}
         promptPositions={request.promptPositions}
@@ -148,7 +152,7 @@ export function UnrecordedView({
         <span class="spring" />
         <a href={sessionLink(sessionId, 'conversation', { message: answer })}>Message {answer}</a>
         {moment.value && (
-          <a href={sessionLink(sessionId, 'context', { position: moment.value.position })}>
+          <a href={sessionLink(sessionId, 'context', { position: moment.value.position + 1 })}>
             Context at this moment
           </a>
         )}
@@ -198,8 +202,19 @@ function Facts({
   readonly request: RenderedRequest
   readonly row: ListedRequest | undefined
 }) {
-  const { usage, hash, matches, reason, rendering, renderer, position, promptPositions, provider, model } =
-    request
+  const {
+    usage,
+    changed,
+    hash,
+    matches,
+    reason,
+    rendering,
+    renderer,
+    position,
+    promptPositions,
+    provider,
+    model,
+  } = request
   const input = inputOf(request)
   const settings = Object.entries(rendering).filter(([name]) => name !== 'provider')
   const cost = row?.request.cost ?? request.cost
@@ -237,7 +252,7 @@ function Facts({
           <span class="dim">The provider reported no usage.</span>
         ) : (
           <>
-            {whole(sumOf(input))} tokens
+            {counted(sumOf(input), 'token')}
             <span class="dim">
               {' '}
               ({whole(input.read)} read, {whole(input.written)} written, {whole(input.uncached)} uncached)
@@ -247,12 +262,22 @@ function Facts({
       </Fact>
       {usage !== undefined && input !== undefined && (
         <>
-          <Fact name="Output">{whole(usage.outputTokens)} tokens</Fact>
+          <Fact name="Output">{counted(usage.outputTokens, 'token')}</Fact>
           <Fact name="From the cache">
             {sumOf(input) === 0 ? '–' : wholePercent(input.read / sumOf(input))}
           </Fact>
           <Fact name="Cost">{money(cost)}</Fact>
         </>
+      )}
+      {changed !== undefined && changed.invalidatedReasoning.blocks > 0 && (
+        <Fact name="Left out">
+          {counted(changed.invalidatedReasoning.blocks, 'block')} of reasoning (
+          {counted(changed.invalidatedReasoning.tokens, 'token')}):{' '}
+          {[changed.system && 'the system prompt', changed.tools && 'the tools']
+            .filter(Boolean)
+            .join(' and ')}{' '}
+          changed
+        </Fact>
       )}
       <Fact name="Settings">
         {settings.length === 0
@@ -292,6 +317,7 @@ type SentProps = {
   readonly position: number
   readonly system?: string | undefined
   readonly tools?: readonly unknown[] | undefined
+  readonly files?: RenderedRequest['files'] | undefined
   readonly messages: readonly Pick<Message, 'role' | 'content'>[]
   readonly prompt: readonly Pick<Message, 'role' | 'content'>[]
   readonly promptPositions?: PositionRange | undefined
@@ -311,6 +337,7 @@ function Sent({
   position,
   system,
   tools,
+  files,
   messages,
   prompt,
   promptPositions,
@@ -350,6 +377,14 @@ function Sent({
         )}
         {tools !== undefined && tools.length > 0 && (
           <Tools tools={tools} isChanged={firstChanged?.part === 'tools'} />
+        )}
+        {files !== undefined && (
+          <Fold
+            title="Files"
+            hint={`${counted(files.included.length, 'file')} in the prompt, ${files.dropped.length} left out`}
+          >
+            <pre class="sent-text">{JSON.stringify(files, null, 2)}</pre>
+          </Fold>
         )}
         <ol class="sent-list" ref={list}>
           {shown.map(([from, to], part) => [
@@ -564,6 +599,9 @@ function headOf(text: string): string {
   return text.slice(0, FOLDED_CHARACTERS).split('\n').slice(0, FOLDED_LINES).join('\n')
 }
 
+/** What the server names a remote file whose type wasn't stored. */
+const UNKNOWN_TYPE = 'application/octet-stream'
+
 function MediaChip({
   media: { type, mediaType, filename, bytes: size, url },
 }: {
@@ -571,7 +609,7 @@ function MediaChip({
 }) {
   return (
     <span class="sent-media" title={url}>
-      {type === 'image' ? '▣' : '▤'} {filename ?? mediaType}
+      {type === 'image' ? '▣' : '▤'} {filename ?? (mediaType === UNKNOWN_TYPE ? type : mediaType)}
       {size !== undefined && <span class="dim"> {bytes(size)}</span>}
       {url !== undefined && <span class="dim sent-media-url"> {url}</span>}
     </span>
