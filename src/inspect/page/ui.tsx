@@ -374,6 +374,9 @@ export function Menu({
       class="menu"
       ref={box}
       onKeyDown={onKeyDown}
+      onToggle={() =>
+        box.current?.open && box.current.querySelector('.menu-items')?.scrollIntoView({ block: 'nearest' })
+      }
       onFocusOut={(event) => !box.current?.contains(event.relatedTarget as Node | null) && close()}
     >
       <summary aria-label={children === SIGN ? label : undefined} title={label}>
