@@ -141,7 +141,7 @@ function folded(options: ListOptions): Item[] {
       items.push({ kind: 'version', key: `version ${stretch.from}`, stretch, siblings })
     let run: RowItem[] = []
     const flush = (): void => {
-      addRun(items, run, hiding, toggled)
+      addRun(items, run, hiding, toggled, siblings.length > 1 ? stretch.hiddenBy : undefined)
       run = []
     }
     for (const row of rowsIn(options, [stretch])) {
@@ -156,13 +156,21 @@ function folded(options: ListOptions): Item[] {
   return items
 }
 
-function addRun(items: Item[], run: readonly RowItem[], hiding: Hiding, toggled: ReadonlySet<string>): void {
+/** `chosenBy`: the rewind that hides the version that is shown, whose rows one wants to see. */
+function addRun(
+  items: Item[],
+  run: readonly RowItem[],
+  hiding: Hiding,
+  toggled: ReadonlySet<string>,
+  chosenBy: string | undefined,
+): void {
   const [first] = run
   if (first === undefined) return
   if (run.length >= FOLDABLE_FROM) {
     const compactionId = outermost(hiding, first.hiddenBy!)
     const key = `fold ${compactionId} ${placeOf(first)}`
-    const isOpen = run.length <= FOLDED_FROM !== toggled.has(key)
+    const isOpenFirst = run.length <= FOLDED_FROM || compactionId === chosenBy
+    const isOpen = isOpenFirst !== toggled.has(key)
     const ends = { from: placeOf(first), to: placeOf(run.at(-1)!) }
     const messages = run.filter(({ kind }) => kind === 'message').length
     items.push({ kind: 'fold', key, ...ends, messages, isOpen, compactionId })

@@ -14,6 +14,7 @@ import { attempt, Badge, Menu, Time, toast } from './ui.tsx'
 
 /** What rows share. */
 export type RowContext = PartsContext & {
+  readonly messageCount: number
   readonly compactions: readonly Compaction[]
   readonly forksAt: ReadonlyMap<number, readonly Session[]>
 }
@@ -243,6 +244,9 @@ export function UndoLink({
   readonly context: RowContext
 }) {
   if (!canChange || compaction.status !== 'active') return null
+  // What followed a rewind is another version, which an undo alone would mix with this one.
+  const { rewinds, hidden } = compaction.coverage
+  if (rewinds === true && (hidden.positions.at(-1)?.[1] ?? 0) < context.messageCount) return null
   return (
     <button
       type="button"

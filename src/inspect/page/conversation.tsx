@@ -118,8 +118,8 @@ function List({ session, version, query, compactions, forks, rows }: ListProps) 
       const at = one.forkedFrom?.position ?? 0
       forksAt.set(at, [...(forksAt.get(at) ?? []), one])
     }
-    return { sessionId, version, compactions, forksAt, compaction: (id) => byId.get(id) }
-  }, [sessionId, version, compactions, forks])
+    return { sessionId, version, messageCount, compactions, forksAt, compaction: (id) => byId.get(id) }
+  }, [sessionId, version, messageCount, compactions, forks])
 
   const scroller = useRef<HTMLDivElement>(null)
   const list = useVirtualList({

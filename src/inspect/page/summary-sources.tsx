@@ -1,7 +1,7 @@
 import type { ExpandedRow, ExpandedSummary } from '../../core/model/expansion.ts'
 import { useCall } from './api.ts'
 import { Fold } from './fold.tsx'
-import { change, counted, percent, short, whole } from './format.ts'
+import { change, counted, short, whole } from './format.ts'
 import { useKept } from './kept-state.ts'
 import { MessageParts, type PartsContext } from './message-parts.tsx'
 import { sessionLink } from './router.ts'
@@ -36,8 +36,7 @@ function Figures({ summary }: { readonly summary: ExpandedSummary }) {
       {summary.kind}
       <span class="dim">
         {' '}
-        {sourceTokens > 0 &&
-          `${change(tokens - sourceTokens)}, ${percent(tokens / sourceTokens)} of the original`}
+        {change(tokens - sourceTokens)}
         {level > 1 && ` · ${counted(level, 'level')}`}
       </span>
     </p>

@@ -169,6 +169,11 @@ describe('versions', () => {
     expect(short(list(8, rewound, { choices: new Map([[4, 5]]) }))).toEqual([1, 2, 3, 4, 'version 5', -5, -6])
   })
 
+  it('that were chosen are open, however long', () => {
+    const chosen = list(50, [rewind('a', [[5, 40]])], { choices: new Map([[4, 5]]) })
+    expect(short(chosen).slice(3, 8)).toEqual([4, 'version 5', 'open 36', -5, -6])
+  })
+
   it('do not exist where nothing follows a rewind: what it hid is shown in its place', () => {
     const rewound = [rewind('a', [[3, 4]])]
     expect(starts(versionsOf(rewound, 4))).toEqual([])
