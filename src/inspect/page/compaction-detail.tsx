@@ -364,7 +364,7 @@ function NestedSummary({ sessionId, row }: { readonly sessionId: string; readonl
         {row.kind === 'summary' ? 'Summary' : 'Marker'} of messages {whole(from)} to {whole(to)}{' '}
         <span class="dim">{short(row.tokens)} tokens</span>
       </summary>
-      <Scrolling look="written" label="The text">
+      <Scrolling look="written" label={`Text for messages ${from} to ${to}, ${row.id}`}>
         <pre>{textOf(row.content)}</pre>
       </Scrolling>
       {row.kind === 'summary' && (
@@ -484,7 +484,7 @@ function ReplacedPart({
         <div class="beside">
           <div class="beside-column">
             <h3>Original</h3>
-            <Scrolling look="written" label="The original">
+            <Scrolling look="written" label={`Original of message ${position}, part ${part}`}>
               <pre>{original === undefined ? '…' : fullText(original)}</pre>
             </Scrolling>
           </div>
@@ -493,7 +493,7 @@ function ReplacedPart({
             {after.error !== undefined ? (
               <Failed error={after.error} retry={after.reload} />
             ) : (
-              <Scrolling look="written" label="What the model sees">
+              <Scrolling look="written" label={`What the model sees of message ${position}, part ${part}`}>
                 <pre>
                   {text === ''
                     ? '(left out)'

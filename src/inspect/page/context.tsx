@@ -245,7 +245,7 @@ function OverTime({
 const pinKey = ({ answer }: ChartPoint): string => (answer === undefined ? 'now' : String(answer))
 
 /** What is needed of a moment to compare it. */
-type Comparable = Pick<ChartPoint, 'answer' | 'position' | 'requestId'>
+type Comparable = Pick<ChartPoint, 'answer' | 'position'>
 
 /** The moment in the address to compare with. It may be outside the answers that are drawn, and then has no index. */
 function pinnedIn(
@@ -260,10 +260,12 @@ function pinnedIn(
   return answer === undefined ? undefined : { point: { answer, position: answer - 1 }, index: undefined }
 }
 
-/** The moment of a point, for the methods of the store; undefined for now. */
-function momentOf({ answer, requestId }: Comparable): Moment | undefined {
-  if (answer === undefined) return undefined
-  return requestId === undefined ? { beforeMessage: answer } : { request: requestId }
+/**
+ * The moment of a point, for the methods of the store; undefined for now. It isn't that of the request, which was often made before its
+ * prompt was stored: the figures count the prompt.
+ */
+function momentOf({ answer }: Comparable): Moment | undefined {
+  return answer === undefined ? undefined : { beforeMessage: answer }
 }
 
 /**
