@@ -205,7 +205,7 @@ function List({ session, version, query, compactions, forks, rows }: ListProps) 
   }, [])
   const choose = useCallback((after: number, from: number): void => {
     setChoices((before) => new Map([...before, [after, from]]))
-    setTarget({ key: `version ${from}`, align: 'auto', tries: 0 })
+    setTarget({ key: `version ${from}`, align: 'center', tries: 0 })
   }, [])
 
   const goTo = (index: number, align: 'auto' | 'start' = 'auto'): void => {
