@@ -54,7 +54,7 @@ export type PartsContext = {
 }
 
 type RowShape = Pick<LoadedRow, 'id' | 'role' | 'content' | 'hidden'> &
-  Partial<Pick<LoadedRow, 'shown' | 'position'>>
+  Partial<Pick<LoadedRow, 'shown' | 'position' | 'shortened'>>
 
 /** The parts of a row: the results of its calls beneath them, without those that an earlier row shows. */
 export function MessageParts({
@@ -144,7 +144,14 @@ function OnePart({
           <span class="tool-name">{part.toolName ?? 'Tool result'}</span>
           <span class="dim tool-argument">result of call {part.toolCallId}</span>
         </p>
-        <ToolResult id={id} result={part} shown={shown} context={context} path={undefined} />
+        <ToolResult
+          id={id}
+          result={part}
+          shown={shown}
+          context={context}
+          isShortened={row.shortened !== undefined}
+          path={undefined}
+        />
       </div>
     )
   if (tombstone !== undefined) return <Removed tombstone={tombstone} what={part.type} />
@@ -388,6 +395,7 @@ function ToolCall({
           result={found.part}
           shown={found.row.shown?.find((one) => one.part === found.index)}
           context={context}
+          isShortened={found.row.shortened !== undefined}
           path={READS.test(toolName) ? pathIn(input) : undefined}
         />
       )}
@@ -400,12 +408,15 @@ function ToolResult({
   result,
   shown,
   context,
+  isShortened,
   path,
 }: {
   readonly id: string
   readonly result: ToolResultPart
   readonly shown: ShownText | undefined
   readonly context: PartsContext
+  /** Whether the server left out a part of the row, which may be of this output. */
+  readonly isShortened: boolean
   readonly path: string | undefined
 }) {
   const { output } = result
@@ -413,7 +424,7 @@ function ToolResult({
   const length = outputLength(output)
   const media = output.type === 'content' ? output.value.filter((item) => isMedia(item)).length : 0
   const size = [
-    ...(length > 0 ? [bytes(length)] : []),
+    ...(length > 0 ? [`${bytes(length)}${isShortened ? ' or more' : ''}`] : []),
     ...(media > 0 ? [counted(media, 'image or file', 'images and files')] : []),
   ].join(', ')
   const body = (): ComponentChildren =>

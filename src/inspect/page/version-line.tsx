@@ -88,16 +88,14 @@ function Continue({
       items={[
         {
           label: 'In a fork',
-          hint: 'this session stays as it is',
           run: () => void fork(sessionId, { afterMessage: stretch.to }),
         },
         current !== undefined && {
-          label: 'Here, in place of the current version',
+          label: 'Here, instead of the current version',
           run: () => void restore(sessionId, rewindId, current.from),
         },
         current !== undefined && {
-          label: 'Here, before the current version',
-          hint: 'the model sees both',
+          label: 'Here, before the current version: the model sees both',
           run: () => void showBoth(sessionId, rewindId),
         },
       ]}
