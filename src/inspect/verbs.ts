@@ -142,6 +142,8 @@ export type LiveState = {
     readonly viewEpoch: number
     readonly messageCount: number
     readonly auditNo: number
+    /** The newest recorded request and the positions of its answer; absent without requests. */
+    readonly newestRequest?: string | undefined
     /** Whether a turn, or a run that calls a model, holds the session. */
     readonly turn: boolean
     readonly run: boolean

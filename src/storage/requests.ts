@@ -56,10 +56,11 @@ export type SessionPoint = {
   readonly audit: number
 }
 
-/** A query for the recorded requests after a given one, oldest first, or before a given one, newest first. */
+/** A query for the recorded requests between two given ones, oldest first or, backward, newest first. */
 export type RequestQuery = {
   readonly after?: string | undefined
   readonly before?: string | undefined
+  readonly order?: 'forward' | 'backward' | undefined
   readonly limit: number
 }
 

@@ -488,10 +488,7 @@ export interface Storage {
    * the moment of the request, aren't recorded. Throws `SESSION_NOT_FOUND`, `REQUEST_NOT_FOUND`.
    */
   recordAnswer(id: string, request: string, answer: PositionRange): Awaitable<boolean>
-  /**
-   * Returns requests, oldest first, with `before` newest first. Throws `SESSION_NOT_FOUND`, and `REQUEST_NOT_FOUND` if `after` or `before`
-   * isn't an id of this session.
-   */
+  /** Returns requests. Throws `SESSION_NOT_FOUND`, and `REQUEST_NOT_FOUND` if `after` or `before` isn't an id of this session. */
   requests(id: string, query: RequestQuery): Awaitable<StoredRequest[]>
   /** Returns a request with its texts, messages and view. Throws `SESSION_NOT_FOUND`, `REQUEST_NOT_FOUND`, `MESSAGE_NOT_FOUND`. */
   request(id: string, key: RequestKey): Awaitable<FoundRequest>

@@ -63,5 +63,7 @@ function versionOf(state: LiveState | undefined, sessionId: string | undefined):
   if (state === undefined) return ''
   if (sessionId === undefined) return state.newest ?? ''
   const { session } = state
-  return session ? [session.version, session.viewEpoch, session.messageCount, session.auditNo].join() : ''
+  if (!session) return ''
+  const { version, viewEpoch, messageCount, auditNo, newestRequest } = session
+  return [version, viewEpoch, messageCount, auditNo, newestRequest].join()
 }

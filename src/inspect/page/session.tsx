@@ -1,8 +1,9 @@
-import { useState } from 'preact/hooks'
+import { Component, type ComponentChildren } from 'preact'
+import { useEffect, useState } from 'preact/hooks'
 import type { Session } from '../../storage/storage.ts'
 import type { ContextStats } from '../../store/compaction/stats.ts'
 import { archive, bringBack, canChange, fork, rename } from './actions.tsx'
-import { download, facts, useCall } from './api.ts'
+import { CallError, download, facts, useCall } from './api.ts'
 import { Compactions } from './compactions.tsx'
 import { ContextView } from './context.tsx'
 import { Conversation } from './conversation.tsx'
@@ -23,12 +24,41 @@ const NAMES: { readonly [tab in Tab]: string } = {
   costs: 'Costs',
 }
 
+/**
+ * Whether the first state has arrived, so that nothing is called for an unknown version and then once more. If it takes longer than a
+ * moment, the page doesn't wait for it.
+ */
+function useReady({ version }: Live): boolean {
+  const [waited, setWaited] = useState(false)
+  useEffect(() => {
+    const timer = setTimeout(() => setWaited(true), 250)
+    return () => clearTimeout(timer)
+  }, [])
+  return waited || version !== ''
+}
+
+/** Shows an error of the page in place of a tab that fails, so that the others still work. */
+class Guard extends Component<{ readonly children: ComponentChildren }, { readonly failed: boolean }> {
+  override state = { failed: false }
+
+  static override getDerivedStateFromError(): { readonly failed: boolean } {
+    return { failed: true }
+  }
+
+  override render() {
+    if (!this.state.failed) return this.props.children
+    const error = new CallError('PAGE', 'This view failed. What is stored is not affected.')
+    return <Failed error={error} retry={() => this.setState({ failed: false })} />
+  }
+}
+
 /** A session: its header, and one of its tabs. */
 export function SessionPage({ route }: { readonly route: Extract<Route, { page: 'session' }> }) {
   const { id, tab, query } = route
   const live = useLive(id)
   const session = useCall('sessions.get', [id], live.version)
-  const stats = useCall('getContextStats', [id], live.version)
+  const ready = useReady(live)
+  const stats = useCall('getContextStats', ready ? [id] : null, live.version)
   const [kept, setKept] = useState<{ session?: Session; stats?: ContextStats }>({})
   // The last values stay while they are read again, so that nothing jumps.
   const shown = session.value ?? kept.session
@@ -47,7 +77,7 @@ export function SessionPage({ route }: { readonly route: Extract<Route, { page: 
         <Failed error={session.error} retry={session.reload} />
       </div>
     )
-  if (shown === undefined)
+  if (shown === undefined || !ready)
     return (
       <div class="page">
         <Skeleton lines={8} />
@@ -65,11 +95,13 @@ export function SessionPage({ route }: { readonly route: Extract<Route, { page: 
         ))}
       </nav>
       <div class="tab-body">
-        {tab === 'conversation' && <Conversation {...props} />}
-        {tab === 'requests' && <Requests {...props} />}
-        {tab === 'context' && <ContextView {...props} />}
-        {tab === 'compactions' && <Compactions {...props} />}
-        {tab === 'costs' && <SessionCosts {...props} />}
+        <Guard key={tab}>
+          {tab === 'conversation' && <Conversation {...props} />}
+          {tab === 'requests' && <Requests {...props} />}
+          {tab === 'context' && <ContextView {...props} />}
+          {tab === 'compactions' && <Compactions {...props} />}
+          {tab === 'costs' && <SessionCosts {...props} />}
+        </Guard>
       </div>
     </div>
   )

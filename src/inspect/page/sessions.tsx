@@ -69,7 +69,7 @@ export function Sessions({ query }: { readonly query: Query }) {
               <tr>
                 <th>Session</th>
                 <th class="wide-only">Model</th>
-                <th class="number">Messages</th>
+                <th class="number wide-only">Messages</th>
                 <th class="context-cell">Context</th>
                 <th class="number wide-only">Cost</th>
                 <th class="number">Last used</th>
@@ -202,7 +202,7 @@ function SessionRow({
         </div>
       </td>
       <td class="wide-only">{session.model ?? <span class="dim">–</span>}</td>
-      <td class="number">{whole(messageCount)}</td>
+      <td class="number wide-only">{whole(messageCount)}</td>
       <td class="context-cell">
         {stats.value && (
           <div class="context-mini">

@@ -172,16 +172,21 @@ function* insertRequest(
   )
 }
 
-/** Returns the requests of a session, oldest first, or those before one, newest first. Throws as `Storage.requests` does. */
+/** More requests than a session has. */
+const MAX_NO = 2 ** 31 - 1
+
+/** Returns the requests of a session. Throws as `Storage.requests` does. */
 export const readRequests = reading(
   'requests.list',
-  function* (sql: Sql, id: string, { after, before, limit }: RequestQuery): Work<StoredRequest[]> {
+  function* (sql: Sql, id: string, { after, before, order, limit }: RequestQuery): Work<StoredRequest[]> {
     const session = yield* requireHead(sql, id)
-    const [from, order] =
-      before === undefined
-        ? ([after === undefined ? 0 : requireNo(session, after), 'no > ? order by no'] as const)
-        : ([requireNo(session, before), 'no < ? order by no desc'] as const)
-    const rows = yield* sql.all(`${SELECT} and ${order} limit ?`, session.no, from, limit)
+    const rows = yield* sql.all(
+      `${SELECT} and no > ? and no < ? order by no ${order === 'backward' ? 'desc' : ''} limit ?`,
+      session.no,
+      after === undefined ? 0 : requireNo(session, after),
+      before === undefined ? MAX_NO : requireNo(session, before),
+      limit,
+    )
     return rows.map((row) => decode(session, row))
   },
 )

@@ -116,7 +116,7 @@ export async function compareRequests(
   earlier: string | undefined,
 ): Promise<RequestComparison> {
   const { storage } = context
-  const id = earlier ?? (await storage.requests(sessionId, { before: requestId, limit: 1 }))[0]?.id
+  const id = earlier ?? (await storage.requests(sessionId, { before: requestId, order: 'backward', limit: 1 }))[0]?.id
   const after = await readRenderedRequest(context, sessionId, { id: requestId })
   if (id === undefined) return { request: requestId, causes: ['first'] }
   const before = await readRenderedRequest(context, sessionId, { id })

@@ -27,6 +27,10 @@ import { recordUsage, type SessionUsage, sessionUsage, type UsageResult } from '
 const requestsSchema = z.strictObject({
   /** The id of the last request on the previous page. */
   after: nameSchema.optional(),
+  /** The id of the last request on the previous page of a list that is backward. */
+  before: nameSchema.optional(),
+  /** `backward`: newest first. Default: oldest first. */
+  order: z.enum(['forward', 'backward']).default('forward'),
   /** Maximum number of requests per page. Default 100. */
   limit: z.int().positive().max(10_000).default(100),
 })
@@ -51,9 +55,9 @@ export class Requests {
   }
 
   /**
-   * Lists the requests that `recordResponse`, the middleware and the adapters recorded in a session, oldest first. A page has up to `limit`
-   * (default 100) requests; for the next page, pass the last `id` as `after`. Throws `REQUEST_NOT_FOUND` if `after` isn't the id of a
-   * request of this session.
+   * Lists the requests that `recordResponse`, the middleware and the adapters recorded in a session, oldest first, or with `order:
+   * 'backward'` newest first. A page has up to `limit` (default 100) requests; for the next page, pass the last `id` as `after`, or
+   * backward, as `before`. Throws `REQUEST_NOT_FOUND` if one of them isn't the id of a request of this session.
    */
   async list(sessionId: string, options: ListRequestsOptions = {}): Promise<RecordedRequest[]> {
     const id = checkId(sessionId)

@@ -348,7 +348,7 @@ export function describeRequests({ open, openBoth, keeps }: Contract): void {
       expect((await store.requests.list(S))[0]).not.toHaveProperty('answerPositions')
     })
 
-    test('come in pages, oldest first', async () => {
+    test('come in pages, oldest first or newest first', async () => {
       const store = await open()
       const ids: string[] = []
       for (const prompt of ['a', 'b', 'c', 'd', 'e']) ids.push((await ask(store, { prompt })).id)
@@ -358,6 +358,11 @@ export function describeRequests({ open, openBoth, keeps }: Contract): void {
       expect(await idsOf({ limit: 2, after: ids[1]! })).toEqual(ids.slice(2, 4))
       expect(await idsOf({ after: ids[3]! })).toEqual(ids.slice(4))
       expect(await idsOf({ after: ids[4]! })).toEqual([])
+      const [a, b, c, d, e] = ids
+      expect(await idsOf({ order: 'backward', limit: 2 })).toEqual([e, d])
+      expect(await idsOf({ order: 'backward', limit: 2, before: d! })).toEqual([c, b])
+      expect(await idsOf({ order: 'backward', before: a! })).toEqual([])
+      expect(await idsOf({ after: a!, before: d! })).toEqual([b, c])
     })
 
     test('are compared with the one before, or with another earlier one', async () => {
@@ -390,7 +395,8 @@ export function describeRequests({ open, openBoth, keeps }: Contract): void {
       expect(requestId).toBeUndefined()
       expect(await store.requests.list(S)).toEqual([])
       await refusal(store.requests.get(S, id), 'REQUEST_NOT_FOUND')
-      await refusal(store.requests.list(S, { after: id }), 'REQUEST_NOT_FOUND')
+      for (const side of ['after', 'before'])
+        await refusal(store.requests.list(S, { [side]: id }), 'REQUEST_NOT_FOUND')
     })
 
     test('are exported and restored, also under another id', async () => {
@@ -445,7 +451,7 @@ export function describeRequests({ open, openBoth, keeps }: Contract): void {
       await refusal(store.requests.get('nowhere', 'x'), 'SESSION_NOT_FOUND')
       for (const id of ['x', `${(await store.sessions.get(S)).incarnation}:r0`, ':r1'])
         await refusal(store.requests.get(S, id), 'REQUEST_NOT_FOUND')
-      for (const options of [{ limit: 0 }, { limit: 10_001 }, { after: '' }, { before: 'x' }])
+      for (const options of [{ limit: 0 }, { limit: 10_001 }, { after: '' }, { order: 'newest' }])
         await refusal(store.requests.list(S, options as never), 'INVALID_INPUT')
     })
   })
