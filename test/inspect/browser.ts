@@ -96,8 +96,10 @@ export function copyOf(path: string): string {
 
 const REPORT_VIOLATIONS = `addEventListener('securitypolicyviolation', ({ violatedDirective, blockedURI, sample }) =>
   reportProblem('policy: ' + violatedDirective + ' ' + blockedURI + ' ' + sample))`
-const IS_SETTLED = `[...document.querySelectorAll('[aria-busy="true"], .skeleton')]
-  .every((one) => one.getClientRects().length === 0)`
+/** What is loading in sight, as the beginning of its HTML. */
+const LOADING = `[...document.querySelectorAll('[aria-busy="true"], .skeleton, .difference-waiting')]
+  .filter((one) => [...one.getClientRects()].some(({ top, bottom }) => top < innerHeight && bottom > 0))
+  .map((one) => one.outerHTML.slice(0, 120))`
 const TWO_FRAMES = `new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(() => resolve())))`
 
 /** A page, and what must never happen on it. */
@@ -131,7 +133,7 @@ export async function openPage(
   const origin = new URL(url).origin
   page.on('console', (line) => {
     // A server that stops is a test of its own; the page says so itself.
-    if (line.type() === 'error' && !line.text().includes('ERR_CONNECTION'))
+    if (line.type() === 'error' && !/ERR_(?:CONNECTION|INCOMPLETE)/.test(line.text()))
       problems.push(`console: ${line.text()}`)
   })
   page.on('pageerror', (error) => problems.push(`error: ${error.message}`))
@@ -163,10 +165,10 @@ export function expectNoProblems({ problems }: Opened): void {
 }
 
 /** Waits until the page has loaded what it shows. */
-export async function settled(page: Page): Promise<void> {
+export async function settled(page: Page, where = 'the page'): Promise<void> {
   // `waitForFunction` would evaluate a text within the page, which its policy forbids.
   await expect
-    .poll(() => page.evaluate(IS_SETTLED), { timeout: 10_000, message: 'the page is still loading' })
-    .toBe(true)
+    .poll(() => page.evaluate(LOADING), { timeout: 15_000, message: `${where} is loading` })
+    .toEqual([])
   await page.evaluate(TWO_FRAMES)
 }
