@@ -100,8 +100,8 @@ export type SessionFields = {
 /** A session in a list. */
 export type ListedSession = Session & {
   /**
-   * The time of its newest message or of its last change, whichever is earlier, in milliseconds since 1970; 0 without messages. Lists are
-   * sorted by it.
+   * The time of its newest message, at most the time at which that message was stored (of an import, its last change), in milliseconds
+   * since 1970; 0 without messages. Later changes don't move it. Lists are sorted by it.
    */
   readonly newestAt: number
 }

@@ -109,6 +109,12 @@ import {
   undoIn,
 } from './session-log.ts'
 
+/** The time of the last message of a log, at most that of the session's last change. */
+function newestIn({ session, log }: Pick<Stored, 'session' | 'log'>): number {
+  const last = log.rows.findLast(({ position }) => position !== undefined)
+  return last === undefined ? 0 : Math.min(session.updatedAt, last.createdAt)
+}
+
 type Stored = {
   session: Session
   log: SessionLog
@@ -116,6 +122,8 @@ type Stored = {
   /** The idempotency key of every row that came with one. */
   keyOf: Map<number, string>
   audit: number
+  /** The time of the newest message, at most the time at which it was stored. */
+  newestAt: number
   /** The last undo of each run as a whole. */
   runUndos: Map<string, number>
   /** The compactions in force just before each message was appended, by position. */
@@ -268,6 +276,7 @@ export class ModelStorage implements Storage {
       facts: new Map(),
       keyOf: new Map(),
       audit: 0,
+      newestAt: 0,
       runUndos: new Map(),
       inForceBefore: new Map(),
       previewedAt: new Map(),
@@ -298,6 +307,7 @@ export class ModelStorage implements Storage {
       createdAt: createdAt ?? stored.session.createdAt,
       updatedAt: updatedAt ?? stored.session.updatedAt,
     }
+    stored.newestAt = newestIn(stored)
     if (audit !== undefined) stored.audit += 1
     const all = [...this.#sessions].map(([name, one]) => [name === importId ? id : name, one] as const)
     this.#sessions.clear()
@@ -396,7 +406,7 @@ export class ModelStorage implements Storage {
     const listed = [...this.#sessions].filter(([id]) => !this.#imports.has(id))
     // Sorting is stable, so among equal times the last inserted stays first.
     const all = listed
-      .map(([, stored]) => ({ ...this.#counted(stored), newestAt: this.#newestAt(stored) }))
+      .map(([, stored]) => ({ ...this.#counted(stored), newestAt: stored.newestAt }))
       .reverse()
       .sort((a, b) => b.newestAt - a.newestAt)
     const place = all.findIndex(({ id }) => id === after?.id)
@@ -417,11 +427,6 @@ export class ModelStorage implements Storage {
             )),
       )
       .slice(0, limit)
-  }
-
-  #newestAt({ session, log }: Stored): number {
-    const last = log.rows.findLast(({ position }) => position !== undefined)
-    return last === undefined ? 0 : Math.min(session.updatedAt, last.createdAt)
   }
 
   countMessages(id: string): MessageCounts {
@@ -507,9 +512,10 @@ export class ModelStorage implements Storage {
     const before = stored.log
     try {
       const appended = this.#appendAll(id, stored, messages, expected)
-      if (appended.some(({ existing }) => !existing))
-        stored.session = { ...stored.session, updatedAt: Date.now() }
+      const isChanged = appended.some(({ existing }) => !existing)
+      if (isChanged) stored.session = { ...stored.session, updatedAt: Date.now() }
       const preview = previewing && this.#preview(stored, messages, appended, previewing)
+      if (isChanged) stored.newestAt = newestIn(stored)
       return { messages: appended, ...(preview !== undefined && { preview }) }
     } catch (error) {
       stored.log = before
@@ -1339,7 +1345,11 @@ export class ModelStorage implements Storage {
             partsReplaced: one.replacements.length,
             replaced: placesOf(log, one.replacements)
               .sort((a, b) => a.at - b.at || a.ordinal - b.ordinal || a.part - b.part)
-              .map(({ messageId, part }) => ({ messageId, part })),
+              .map(({ messageId, position, part }) => ({
+                messageId,
+                ...(position !== undefined && { position }),
+                part,
+              })),
             requires: placesOf(log, one.requires).map(({ messageId, part }) => ({ messageId, part })),
             rowsInserted: one.coverage.inserted === undefined ? 0 : 1,
             insertedIds:
@@ -1479,10 +1489,10 @@ export class ModelStorage implements Storage {
 function placesOf(
   log: SessionLog,
   places: readonly { readonly key: number; readonly part: number }[],
-): { messageId: string; part: number; at: number; ordinal: number }[] {
+): { messageId: string; position: number | undefined; part: number; at: number; ordinal: number }[] {
   return places.map(({ key, part }) => {
     const row = log.rows.find((candidate) => candidate.key === key)!
-    return { messageId: row.id, part, at: row.anchor, ordinal: row.ordinal }
+    return { messageId: row.id, position: row.position, part, at: row.anchor, ordinal: row.ordinal }
   })
 }
 

@@ -71,7 +71,7 @@ function writeText(count: number, isExpected: boolean, isUsed: readonly boolean[
   return `with head as (
       update undertext_sessions set messages = messages + ${count}, visible = visible + ${number(5)},
         ${SIZE_COLUMNS.map((name, at) => `${name} = ${name} + ${number(6 + at)}`).join(', ')}, updated_at = ${number(3)},
-        version = version + 1, last_write = ?3
+        newest_at = least(${number(ofSession + given.length * count)}, ${number(3)}), version = version + 1, last_write = ?3
       where {family} no = ${number(1)} and id = ?4 and estimator = ?5 and set_config('lock_timeout', ?1, true) <> ''
         ${isOwned ? `and owner is not distinct from cast(?${parameters + 1} as text)` : ''}
         ${isExpected ? `and messages = ${number(4)}` : ''} ${isUsed.at(-1) ? isNew : ''}

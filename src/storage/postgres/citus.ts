@@ -143,7 +143,8 @@ begin
     end if;
   end if;
   update {schema}.sessions s set messages = s.messages + rows, visible = s.visible + sent,
-      ${SIZE_COLUMNS.map((name, at) => `${name} = s.${name} + sizes[${at + 1}]`).join(', ')}, updated_at = now, version = s.version + 1, last_write = token
+      ${SIZE_COLUMNS.map((name, at) => `${name} = s.${name} + sizes[${at + 1}]`).join(', ')}, updated_at = now,
+      newest_at = least(numbers[cardinality(numbers)], now), version = s.version + 1, last_write = token
     where s.family = of_family and s.no = of_session and s.id = of_id and s.estimator = of_estimator
       and (expected is null or s.messages = expected)
     returning s.messages, s.incarnation into last, incarnation;

@@ -117,4 +117,12 @@ export const MIGRATIONS: readonly (readonly string[])[] = [
     "ALTER TABLE {schema}.turns ALTER COLUMN id SET STATISTICS 0, ALTER COLUMN draft SET STATISTICS 0, ALTER COLUMN draft_turn SET STATISTICS 0;",
     "ALTER TABLE {schema}.claims ALTER COLUMN call SET STATISTICS 0, ALTER COLUMN turn SET STATISTICS 0;",
   ], // 0002_turns
+  [
+    "ALTER TABLE {schema}.\"sessions\" ADD COLUMN \"newest_at\" bigint DEFAULT 0 NOT NULL;",
+    "-- Until now the time was computed from the last message and the last change. On a cluster, both rows are on the worker of their family.\nUPDATE {schema}.\"sessions\" s SET \"newest_at\" = least(m.\"created_at\", s.\"updated_at\") FROM {schema}.\"messages\" m WHERE m.\"family\" = s.\"family\" AND m.\"session\" = s.\"no\" AND m.\"position\" = s.\"messages\" AND m.\"ordinal\" = 0;",
+    "CREATE INDEX \"sessions_newest\" ON {schema}.\"sessions\" USING btree (\"newest_at\",\"added\",\"family\",\"no\") WHERE archived_at is null and staged_by is null;",
+    "CREATE INDEX \"sessions_archived\" ON {schema}.\"sessions\" USING btree (\"newest_at\",\"added\",\"family\",\"no\") WHERE archived_at is not null and staged_by is null;",
+    "CREATE INDEX \"sessions_owner_newest\" ON {schema}.\"sessions\" USING btree (\"owner\",\"newest_at\",\"added\",\"family\",\"no\") WHERE owner is not null and archived_at is null and staged_by is null;",
+    "CREATE INDEX \"sessions_owner_archived\" ON {schema}.\"sessions\" USING btree (\"owner\",\"newest_at\",\"added\",\"family\",\"no\") WHERE owner is not null and archived_at is not null and staged_by is null;",
+  ], // 0003_newest
 ]

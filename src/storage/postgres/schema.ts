@@ -80,6 +80,7 @@ export const sessions = undertext.table(
     createdAt: long('created_at').notNull(),
     updatedAt: long('updated_at').notNull(),
     archivedAt: long('archived_at'),
+    newestAt: long('newest_at').notNull().default(0),
     messages: long().notNull().default(0),
     inserted: long().notNull().default(0),
     visible: long().notNull().default(0),
@@ -126,12 +127,24 @@ export const sessions = undertext.table(
     index('sessions_id').on(table.family, table.id),
     index('sessions_forks').on(table.family, table.forkedFrom).where(sql`forked_at is not null`),
     index('sessions_staged').on(table.family, table.stagedBy).where(sql`staged_by is not null`),
-    // The next three indexes serve queries over all families.
+    // The next indexes serve queries over all families.
     index('sessions_incarnation').on(table.incarnation),
     index('sessions_added').on(table.added, table.family, table.no),
     index('sessions_owner')
       .on(table.owner, table.added, table.family, table.no)
       .where(sql`owner is not null`),
+    index('sessions_newest')
+      .on(table.newestAt, table.added, table.family, table.no)
+      .where(sql`archived_at is null and staged_by is null`),
+    index('sessions_archived')
+      .on(table.newestAt, table.added, table.family, table.no)
+      .where(sql`archived_at is not null and staged_by is null`),
+    index('sessions_owner_newest')
+      .on(table.owner, table.newestAt, table.added, table.family, table.no)
+      .where(sql`owner is not null and archived_at is null and staged_by is null`),
+    index('sessions_owner_archived')
+      .on(table.owner, table.newestAt, table.added, table.family, table.no)
+      .where(sql`owner is not null and archived_at is not null and staged_by is null`),
   ],
 )
 

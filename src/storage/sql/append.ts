@@ -385,9 +385,14 @@ function* appendAll(
     messages.push(row)
     if (key !== undefined) earlier.set(key, { message, row, same: true })
   }
-  const previews = yield* insertMessages(sql, head, written, taken)
-  if (written.length > 0)
-    yield* moveCounters(sql, head.no, { messages: written.length, ...sumOf(written) }, false)
+  const now = Date.now()
+  const previews = yield* insertMessages(sql, head, written, taken, now)
+  const last = written.at(-1)
+  if (last !== undefined) {
+    const newestAt = Math.min(last.message.createdAt ?? now, now)
+    const appended = { messages: written.length, newestAt }
+    yield* moveCounters(sql, head.no, { appended, ...sumOf(written) }, false)
+  }
   yield* recordRedactions(sql, head, written)
   return { messages, previews }
 }
@@ -530,8 +535,8 @@ function* insertMessages(
   head: Head,
   written: readonly Prepared[],
   taken: ReadonlySet<unknown>,
+  now: number,
 ): Work<RowPreview[]> {
-  const now = Date.now()
   const previews: RowPreview[] = []
   for (const { message } of written)
     if (message.id?.startsWith(`${head.incarnation}:`)) throw idTaken(head, message.id)

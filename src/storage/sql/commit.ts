@@ -126,8 +126,8 @@ export function* figuresOfSet(sql: Sql, session: number, set: RowSet): Work<RowF
 }
 
 type CounterChange = {
-  /** The number of appended messages. */
-  readonly messages?: number
+  /** The number of appended messages, and the `newestAt` after them. */
+  readonly appended?: { readonly messages: number; readonly newestAt: number }
   /** The number of rows that aren't silent. */
   readonly visible?: number
   readonly sizes: Sizes
@@ -143,12 +143,15 @@ type CounterChange = {
  */
 export function moveCounters(sql: Sql, session: number, change: CounterChange, isSeen = true): Step<void> {
   const counter = hiddenCounter(change.hidden?.kind ?? 'condense')
-  const { messages = 0, visible = 0, inserted = 0, retired = 0, activeCompactions = 0 } = change
+  const { appended, visible = 0, inserted = 0, retired = 0, activeCompactions = 0 } = change
+  // Other changes leave the index of the newest sessions as it is.
+  const append = appended === undefined ? '' : 'messages = messages + ?, newest_at = ?,'
   return sql.run(
-    `update undertext_sessions set messages = messages + ?, visible = visible + ?, ${ADD_SIZES}, ${counter} = ${counter} + ?,
+    `update undertext_sessions set ${append} visible = visible + ?, ${ADD_SIZES}, ${counter} = ${counter} + ?,
        inserted = inserted + ?, retired = retired + ?, active_compactions = active_compactions + ?, updated_at = ?,
        version = version + 1, view_epoch = view_epoch + ? where {family} no = ?`,
-    ...[messages, visible, ...sizeColumns(change.sizes), change.hidden?.rows ?? 0, inserted, retired],
+    ...(appended === undefined ? [] : [appended.messages, appended.newestAt]),
+    ...[visible, ...sizeColumns(change.sizes), change.hidden?.rows ?? 0, inserted, retired],
     ...[activeCompactions, Date.now(), isSeen ? 1 : 0, session],
   )
 }

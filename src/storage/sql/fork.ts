@@ -31,6 +31,7 @@ import {
   readSession,
   requireFreeId,
   requireSession,
+  resetNewest,
   type StoredSession,
   sessionNumbered,
   sessionsWhere,
@@ -493,12 +494,14 @@ function* settle(sql: Sql, forking: Forking, keys: NewKeys): Work<void> {
   const isReplacing = copied.some(({ row }) => (row[COMPACTION.indexOf('parts_replaced')] as number) > 0)
   if (past !== undefined) yield* restoreMoment(sql, forking, past, keys)
   if (isReplacing) yield* showAll(sql, fork.no, past !== undefined)
-  if (past !== undefined) return yield* resetCounters(sql, fork.no)
-  yield* sql.run(
-    `update undertext_sessions set (${COUNTERS}, undone_automatic) = (select ${COUNTERS}, undone_automatic
-       from undertext_sessions o where {family o} o.no = ?) where {family} no = ?`,
-    ...[origin.no, fork.no],
-  )
+  if (past !== undefined) yield* resetCounters(sql, fork.no)
+  else
+    yield* sql.run(
+      `update undertext_sessions set (${COUNTERS}, undone_automatic) = (select ${COUNTERS}, undone_automatic
+         from undertext_sessions o where {family o} o.no = ?) where {family} no = ?`,
+      ...[origin.no, fork.no],
+    )
+  yield* resetNewest(sql, fork.no)
 }
 
 /** Sets the pins, tags and original sizes that the rows of a fork had at a moment. */

@@ -4,7 +4,14 @@ import { writeAudit } from './audit.ts'
 import { addReferences, blobsOf, dropReferences } from './content-codec.ts'
 import { dropSession, transferToForks } from './purge.ts'
 import { requestBlobs } from './requests.ts'
-import { insertSession, requireFreeId, requireSession, type StoredSession, updateFields } from './sessions.ts'
+import {
+  insertSession,
+  requireFreeId,
+  requireSession,
+  resetNewest,
+  type StoredSession,
+  updateFields,
+} from './sessions.ts'
 import { outside, type Sql, writing } from './sql.ts'
 import type { Work } from './work.ts'
 
@@ -62,6 +69,7 @@ export function* publish(
        created_at = coalesce(?, created_at), updated_at = coalesce(?, updated_at) where {family} no = ?`,
     ...[id, createdAt ?? null, updatedAt ?? null, no],
   )
+  yield* resetNewest(sql, no)
   if (audit !== undefined) yield* writeAudit(sql, no, audit)
   return yield* requireSession(sql, id)
 }

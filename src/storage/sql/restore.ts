@@ -42,7 +42,7 @@ import { countAll, showing } from './recount.ts'
 import { insertReplacement } from './replacements.ts'
 import { restoreRequests } from './requests.ts'
 import { encodeFlags, encodeKind, encodeRole, encodeTools } from './row-codec.ts'
-import { estimatorOf, requireSession, type StoredSession } from './sessions.ts'
+import { estimatorOf, requireSession, resetNewest, type StoredSession } from './sessions.ts'
 import type { Sql } from './sql.ts'
 import { mapped, type Work } from './work.ts'
 
@@ -206,6 +206,7 @@ export function* settleRestored(sql: Sql, restoring: Restoring): Work<void> {
       Date.now(),
       no,
     )
+    yield* resetNewest(sql, no)
   })
 }
 

@@ -19,7 +19,7 @@ import { insertInto, SIZE_COLUMNS, sizesOf } from './columns.ts'
 import { parseStoredObject, storedNumber, storedText } from './content-codec.ts'
 import { SILENT } from './row-codec.ts'
 import { outside, type Row, reading, type Sql, writing } from './sql.ts'
-import type { Work } from './work.ts'
+import type { Step, Work } from './work.ts'
 
 /** A session with its number in the database. */
 export type StoredSession = Session & {
@@ -276,9 +276,14 @@ export function* sessionsWhere(sql: Sql, where: string, ...values: unknown[]): W
   )
 }
 
-/** SQL: the `newestAt` of a session. */
+/** SQL: the time of a session's last message, at most that of its last change; 0 without messages. */
 const NEWEST_AT = `coalesce((select case when m.created_at < undertext_sessions.updated_at then m.created_at else undertext_sessions.updated_at end from undertext_messages m
     where {same m undertext_sessions} m.session = undertext_sessions.no and m.position = undertext_sessions.messages and m.ordinal = 0), 0)`
+
+/** Computes the `newestAt` of a session whose messages weren't appended here, within the caller's transaction. */
+export function resetNewest(sql: Sql, session: number): Step<void> {
+  return sql.run(`update undertext_sessions set newest_at = ${NEWEST_AT} where {family} no = ?`, session)
+}
 
 type Listed = StoredSession & ListedSession
 
@@ -291,8 +296,8 @@ export const listSessions = reading('sessions.list', function* (sql: Sql, query:
   return rows.map((row) => ({ ...decodeSession(row), newestAt: row.at(-1) as number }))
 })
 
-/** The place of a session in the list. */
-type ListPlace = { readonly no: number; readonly newestAt: number }
+/** The place of a session in the list: its `newestAt`, and the columns of the order of insertion. */
+type ListPlace = readonly number[]
 
 /** Enters the session after which a page begins. Throws `SESSION_NOT_FOUND`. */
 function* placeOf(
@@ -301,9 +306,19 @@ function* placeOf(
 ): Work<ListPlace> {
   const isExact = sql.seen === undefined && 'owner' in listed
   const { no } = isExact ? yield* sessionOf(sql, id, listed.owner) : yield* requireSession(sql, id)
-  if (newestAt !== undefined) return { no, newestAt }
-  const row = yield* sql.get(`select ${NEWEST_AT} from undertext_sessions where {family} no = ?`, no)
-  return { no, newestAt: row![0] as number }
+  const row = yield* sql.get('select newest_at, {ages} from undertext_sessions where {family} no = ?', no)
+  const [current, ...ages] = row as readonly number[] as ListPlace
+  return [newestAt ?? current!, ...ages]
+}
+
+/** The conditions of the sessions after a place, in order, each a range of an index. SQLite compares no row's key in a range. */
+function rangesAfter(sql: Sql, after: ListPlace | undefined): (readonly [string, ...number[]])[] {
+  if (after === undefined) return [['true']]
+  if (sql.isRemote) return [[`(newest_at, {ages}) < (${after.map(() => '?').join(', ')})`, ...after]]
+  return [
+    ['newest_at = ? and no < ?', ...after],
+    ['newest_at < ?', after[0]!],
+  ]
 }
 
 /** Returns some columns of the sessions of a query and their `newestAt`, newest first. The session `after` must have been entered. */
@@ -314,19 +329,19 @@ function* page(
   after: ListPlace | undefined,
   [condition, ...values]: readonly [string, ...unknown[]] = ['true'],
 ): Work<Row[]> {
-  const isOlder =
-    after === undefined
-      ? ''
-      : `(${NEWEST_AT} < ? or ${NEWEST_AT} = ? and {age} < (select {ages} from undertext_sessions where {family} no = ?)) and`
   const isArchived = archived ? 'archived_at is not null' : 'archived_at is null'
-  return yield* sql.all(
-    `select ${columns}, ${NEWEST_AT} as newest_at from undertext_sessions
-     where {seen} ${isOlder} ${isArchived} and staged_by is null and ${condition}
-     order by newest_at desc, {newest} limit ?`,
-    ...(after === undefined ? [] : [after.newestAt, after.newestAt, after.no]),
-    ...values,
-    limit,
-  )
+  const rows: Row[] = []
+  for (const [range, ...place] of rangesAfter(sql, after)) {
+    if (rows.length === limit) break
+    const found = yield* sql.all(
+      `select ${columns}, newest_at from undertext_sessions
+       where {seen} ${isArchived} and staged_by is null and ${range} and ${condition}
+       order by newest_at desc, {newest} limit ?`,
+      ...[...place, ...values, limit - rows.length],
+    )
+    rows.push(...found)
+  }
+  return rows
 }
 
 /**

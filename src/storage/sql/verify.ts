@@ -27,7 +27,7 @@ import {
 } from './recount.ts'
 import { requestBlobs } from './requests.ts'
 import { encodeTools, rowId } from './row-codec.ts'
-import { estimatorOf, requireSession, type StoredSession } from './sessions.ts'
+import { estimatorOf, requireSession, resetNewest, type StoredSession } from './sessions.ts'
 import type { Row, Sql } from './sql.ts'
 import { Done, type Step, type Work } from './work.ts'
 
@@ -144,6 +144,7 @@ class Check {
     yield* this.#checkContents()
     this.#checkPairs()
     yield* this.#checkCounters()
+    yield* this.#checkNewest()
     return this.#findings
   }
 
@@ -158,6 +159,7 @@ class Check {
     }
     for (const row of this.#recounted) yield* writeRecounted(this.#sql, row)
     yield* resetCounters(this.#sql, this.#session.no)
+    if (!(yield* this.#newestAt()).isSound) yield* resetNewest(this.#sql, this.#session.no)
   }
 
   #report(code: FindingCode, detail: string, messageId?: string, compactionId?: string): void {
@@ -403,6 +405,28 @@ class Check {
     const counted = yield* countAll(this.#sql, this.#session.no)
     if (isDeepStrictEqual(stored, counted)) return
     this.#report('COUNTER_DRIFT', `counters are ${stored.join(' ')}; expected ${counted.join(' ')}`)
+  }
+
+  *#checkNewest(): Work<void> {
+    const { newestAt, lastAt, isSound } = yield* this.#newestAt()
+    if (isSound) return
+    this.#report('COUNTER_DRIFT', `newest_at is ${newestAt}; the last message has the time ${lastAt}`)
+  }
+
+  /**
+   * Compares the time by which the session is listed with its last message. It is earlier if the message had a time in the future when it
+   * was stored, but not earlier than the session.
+   */
+  *#newestAt(): Work<{ readonly newestAt: number; readonly lastAt: number; readonly isSound: boolean }> {
+    const { no, createdAt, updatedAt } = this.#session
+    const last = this.#rows.findLast(({ position }) => position !== null)
+    const [newestAt, lastAt] = (yield* this.#sql.get(
+      `select newest_at, coalesce((select m.created_at from undertext_messages m where {family m} m.key = ?), 0)
+       from undertext_sessions where {family} no = ?`,
+      ...[last?.key ?? null, no],
+    )) as unknown as readonly [number, number]
+    const isCapped = newestAt < lastAt && newestAt >= Math.min(createdAt, updatedAt)
+    return { newestAt, lastAt, isSound: newestAt === lastAt || isCapped }
   }
 }
 

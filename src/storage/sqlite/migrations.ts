@@ -87,4 +87,12 @@ export const MIGRATIONS: readonly (readonly string[])[] = [
     "CREATE TABLE `undertext_claims` (\n\t`session` integer NOT NULL,\n\t`position` integer NOT NULL,\n\t`call` text NOT NULL,\n\t`turn` text NOT NULL,\n\t`at` integer NOT NULL,\n\tPRIMARY KEY(`session`, `position`, `call`)\n);",
     "CREATE TABLE `undertext_turns` (\n\t`session` integer PRIMARY KEY NOT NULL,\n\t`id` text NOT NULL,\n\t`holder` text NOT NULL,\n\t`expires` integer NOT NULL,\n\t`draft` text,\n\t`draft_turn` text,\n\t`draft_position` integer,\n\t`draft_at` integer\n);",
   ], // 0002_turns
+  [
+    "ALTER TABLE `undertext_sessions` ADD `newest_at` integer DEFAULT 0 NOT NULL;",
+    "-- Until now the time was computed from the last message and the last change.\nUPDATE `undertext_sessions` SET `newest_at` = coalesce((SELECT min(m.`created_at`, `undertext_sessions`.`updated_at`) FROM `undertext_messages` m WHERE m.`session` = `undertext_sessions`.`no` AND m.`position` = `undertext_sessions`.`messages` AND m.`ordinal` = 0), 0) WHERE `messages` > 0;",
+    "CREATE INDEX `undertext_sessions_newest` ON `undertext_sessions` (`newest_at`) WHERE archived_at is null and staged_by is null;",
+    "CREATE INDEX `undertext_sessions_archived` ON `undertext_sessions` (`newest_at`) WHERE archived_at is not null and staged_by is null;",
+    "CREATE INDEX `undertext_sessions_owner_newest` ON `undertext_sessions` (`owner`,`newest_at`) WHERE owner is not null and archived_at is null and staged_by is null;",
+    "CREATE INDEX `undertext_sessions_owner_archived` ON `undertext_sessions` (`owner`,`newest_at`) WHERE owner is not null and archived_at is not null and staged_by is null;",
+  ], // 0003_newest
 ]

@@ -52,6 +52,8 @@ export const sessions = sqliteTable(
     createdAt: integer('created_at').notNull(),
     updatedAt: integer('updated_at').notNull(),
     archivedAt: integer('archived_at'),
+    /** The time of the last message, at most the time at which it was stored; 0 without messages. Lists are sorted by it. */
+    newestAt: integer('newest_at').notNull().default(0),
     /** The number of messages in the log, which is also the last position. */
     messages: integer().notNull().default(0),
     /** The number of rows ever inserted by compactions, which is also the last ordinal. */
@@ -98,6 +100,19 @@ export const sessions = sqliteTable(
     index('undertext_sessions_incarnation').on(table.incarnation),
     index('undertext_sessions_staged').on(table.stagedBy).where(sql`staged_by is not null`),
     index('undertext_sessions_owner').on(table.owner, table.no).where(sql`owner is not null`),
+    /** The lists of sessions: of all owners and of one, without and with the archive. */
+    index('undertext_sessions_newest')
+      .on(table.newestAt)
+      .where(sql`archived_at is null and staged_by is null`),
+    index('undertext_sessions_archived')
+      .on(table.newestAt)
+      .where(sql`archived_at is not null and staged_by is null`),
+    index('undertext_sessions_owner_newest')
+      .on(table.owner, table.newestAt)
+      .where(sql`owner is not null and archived_at is null and staged_by is null`),
+    index('undertext_sessions_owner_archived')
+      .on(table.owner, table.newestAt)
+      .where(sql`owner is not null and archived_at is not null and staged_by is null`),
   ],
 )
 

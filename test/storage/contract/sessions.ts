@@ -256,6 +256,59 @@ export function describeSessions({ open, openBoth, keeps }: Contract): void {
       expect(await ids({ limit: 3, after: 't2' })).toEqual(['t1', 's3', 's2'])
     })
 
+    test('count a message with a time in the future as stored then; later changes move none', async () => {
+      const store = await open()
+      const from = Date.now()
+      await store.append('a', [{ ...say('user', 'x'), createdAt: from + 1e10 }])
+      const to = Date.now()
+      const time = async (): Promise<number> => (await store.sessions.list({ search: 'a' }))[0]!.newestAt
+      const stored = await time()
+      expect(stored).toBeGreaterThanOrEqual(from)
+      expect(stored).toBeLessThanOrEqual(to)
+      await new Promise((resolve) => setTimeout(resolve, 5))
+      await store.sessions.update('a', { title: 'changed' })
+      await store.compactions.hide('a', [(await store.getMessages('a'))[0]!.id])
+      expect(await time()).toBe(stored)
+      await store.append('b', [say('user', 'now')])
+      expect((await store.sessions.list()).map(({ id }) => id)).toEqual(['b', 'a'])
+    })
+
+    test('are listed in the same order with the archive alone, and for one owner', async () => {
+      const store = await open()
+      const times = { a: 2_000, b: 3_000, c: 2_000, d: 2_000, e: 1_000, f: 2_000 }
+      for (const [id, createdAt] of Object.entries(times)) {
+        if (id !== 'f') await store.sessions.create({ id, owner: id === 'd' ? 'ben' : 'anna' })
+        await store.append(id, [{ ...say('user', 'x'), createdAt }])
+        await store.sessions.archive(id)
+      }
+      const pages = async (of: typeof store, archived: boolean): Promise<string[][]> => {
+        const found: string[][] = []
+        for (let after: Parameters<typeof of.sessions.list>[0] = {}; ; ) {
+          const page = await of.sessions.list({ ...after, archived, limit: 2 })
+          if (page.length === 0) return found
+          found.push(page.map(({ id }) => id))
+          after = { after: page.at(-1)! }
+        }
+      }
+      const inOrder = [
+        ['b', 'f'],
+        ['d', 'c'],
+        ['a', 'e'],
+      ]
+      const ofAnna = [
+        ['b', 'c'],
+        ['a', 'e'],
+      ]
+      expect(await pages(store, true)).toEqual(inOrder)
+      expect(await pages(store.forOwner('anna'), true)).toEqual(ofAnna)
+      expect(await pages(store, false)).toEqual([])
+      for (const id of Object.keys(times)) await store.sessions.archive(id, false)
+      expect(await pages(store, false)).toEqual(inOrder)
+      expect(await pages(store.forOwner('anna'), false)).toEqual(ofAnna)
+      expect(await pages(store.forOwner('ben'), false)).toEqual([['d']])
+      expect(await pages(store.forOwner('anna'), true)).toEqual([])
+    })
+
     test('purged they are gone, and made anew they are others', async () => {
       const store = await open()
       await appendAll(store, chat(6))

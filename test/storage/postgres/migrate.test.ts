@@ -61,6 +61,33 @@ describe.each(enginesOf(await postgresServer()))('migrating %s', (_, start) => {
     await open({ schema: 'y'.repeat(63), readonly: true })
   })
 
+  it('fills the time of the newest message when it migrates a store that had none', async () => {
+    const options = { schema, env: false } as const
+    const connections = { acquire: () => server.driver.acquire(), end: async () => {} }
+    const made = await openStore(connections, options)
+    const say = (createdAt: number) => ({ role: 'user', content: 'x', createdAt }) as const
+    await made.append('a', [say(2_000)])
+    await made.append('b', [say(9_000), say(1_000)])
+    await made.forOwner('anna').append('c', [say(4_000)])
+    await made.append('ahead', [say(Date.UTC(2200, 0))])
+    await made.sessions.create({ id: 'empty' })
+    const { updatedAt } = await made.sessions.get('ahead')
+    await made.close()
+    await server.sql(`alter table ${schema}.sessions drop column newest_at`)
+    await server.sql(`update ${schema}.meta set value = '3' where key = 'schema'`)
+    const store = await openStore(connections, options)
+    expect((await store.sessions.list()).map(({ id, newestAt }) => [id, newestAt])).toEqual([
+      ['ahead', updatedAt],
+      ['c', 4_000],
+      ['a', 2_000],
+      ['b', 1_000],
+      ['empty', 0],
+    ])
+    for (const id of ['a', 'b', 'ahead', 'empty'])
+      expect(await store.sessions.verify(id)).toEqual({ findings: [], repaired: false })
+    await store.close()
+  })
+
   it('migrates a store to the next version: data, guards and statistics are kept', async () => {
     const options = { schema, env: false } as const
     const connections = { acquire: () => server.driver.acquire(), end: async () => {} }

@@ -11,7 +11,7 @@ import { schemasOf } from './schemas.ts'
 /** Statements about all families, by what they are for. */
 const OF_ALL_FAMILIES = {
   'sessions in a list':
-    /^select (?:provider|id)\b.* from "s"\.sessions as undertext_sessions where (?:\(coalesce.* or .*\(added, family, no\) < .*)?archived_at is (?:not )?null and staged_by is null and .* order by newest_at desc, added desc/,
+    /^select (?:provider|id)\b.* from "s"\.sessions as undertext_sessions where archived_at is (?:not )?null and staged_by is null and (?:true|\(newest_at, added, family, no\) < \(.*\)) and .* order by newest_at desc, added desc/,
   'imports in progress': /^select id, staged_by, .* where staged_by is not null$/,
   'an incarnation': /^select 1 from "s"\.sessions as undertext_sessions where incarnation = \$1$/,
   'a job by its id': /^select j\.id, .* where j\.id = \$1$/,

@@ -25,8 +25,12 @@ const ACROSS = [
   'notes_id',
   'words_words',
   'sessions_added',
+  'sessions_archived',
   'sessions_incarnation',
+  'sessions_newest',
   'sessions_owner',
+  'sessions_owner_archived',
+  'sessions_owner_newest',
 ]
 
 type Column = { readonly type: string; readonly notNull: boolean; readonly default: unknown }
@@ -166,7 +170,13 @@ describe.each(enginesOf(await postgresServer()))('the tables in %s', (_, start) 
   it('list the newest sessions, and the rows of a view, in the order of an index', async () => {
     const visible = 'condense_parent is null and truncation_parent is null and retired_by is null'
     const newest = 'order by added desc, family desc, no desc limit 10'
+    const older = '(newest_at, added, family, no) < (9, 9, 9, 9) and staged_by is null'
+    const last = newest.replace('added', 'newest_at desc, added')
     const questions = {
+      sessions_newest: `sessions where archived_at is null and ${older} ${last}`,
+      sessions_archived: `sessions where archived_at is not null and ${older} ${last}`,
+      sessions_owner_newest: `sessions where owner = 'a' and archived_at is null and ${older} ${last}`,
+      sessions_owner_archived: `sessions where owner = 'a' and archived_at is not null and ${older} ${last}`,
       sessions_added: `sessions where (added, family, no) < (9, 9, 9) ${newest}`,
       sessions_owner: `sessions where owner = 'a' and (added, family, no) < (9, 9, 9) ${newest}`,
       visible: `messages where family = 1 and session = 1 and ${visible} order by anchor, ordinal`,

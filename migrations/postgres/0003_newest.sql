@@ -1,0 +1,7 @@
+ALTER TABLE "undertext"."sessions" ADD COLUMN "newest_at" bigint DEFAULT 0 NOT NULL;--> statement-breakpoint
+-- Until now the time was computed from the last message and the last change. On a cluster, both rows are on the worker of their family.
+UPDATE "undertext"."sessions" s SET "newest_at" = least(m."created_at", s."updated_at") FROM "undertext"."messages" m WHERE m."family" = s."family" AND m."session" = s."no" AND m."position" = s."messages" AND m."ordinal" = 0;--> statement-breakpoint
+CREATE INDEX "sessions_newest" ON "undertext"."sessions" USING btree ("newest_at","added","family","no") WHERE archived_at is null and staged_by is null;--> statement-breakpoint
+CREATE INDEX "sessions_archived" ON "undertext"."sessions" USING btree ("newest_at","added","family","no") WHERE archived_at is not null and staged_by is null;--> statement-breakpoint
+CREATE INDEX "sessions_owner_newest" ON "undertext"."sessions" USING btree ("owner","newest_at","added","family","no") WHERE owner is not null and archived_at is null and staged_by is null;--> statement-breakpoint
+CREATE INDEX "sessions_owner_archived" ON "undertext"."sessions" USING btree ("owner","newest_at","added","family","no") WHERE owner is not null and archived_at is not null and staged_by is null;
