@@ -103,7 +103,12 @@ function RowHead({ row, context }: { readonly row: LoadedRow; readonly context: 
         <Time at={row.createdAt} />
       </span>
       {isAnswer(row) && (
-        <a class="saw-link" href={requestLink(sessionId, row)} title="What the model saw (w)">
+        <a
+          class="saw-link"
+          href={requestLink(sessionId, row)}
+          aria-label="What the model saw"
+          title="What the model saw (w)"
+        >
           <span class="saw-long">What the model saw</span>
           <span class="saw-short">Saw</span>
         </a>
@@ -290,8 +295,7 @@ function Forks({
     <ul class="row-forks">
       {forks.map((one) => (
         <li key={one.id}>
-          <span aria-hidden="true">⑂</span> fork after {at}:{' '}
-          <a href={sessionLink(one.id)}>{one.title ?? one.id} →</a>
+          Fork after {at}: <a href={sessionLink(one.id)}>{one.title ?? one.id} →</a>
         </li>
       ))}
     </ul>

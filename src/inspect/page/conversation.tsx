@@ -108,7 +108,7 @@ function List({ session, version, query, compactions, forks, rows }: ListProps) 
       toggled,
       scan.matches === undefined,
       wanted,
-      scan.share,
+      scan.revision,
     ],
   )
   const context = useMemo((): RowContext => {
@@ -131,7 +131,15 @@ function List({ session, version, query, compactions, forks, rows }: ListProps) 
   const shown = list.getVirtualItems()
 
   const pages = pagesOf(shown.map(({ index }) => items[index]))
-  useEffect(() => rows.need(pages), [pages.join(), rows.need])
+  useEffect(() => {
+    if (!list.isScrolling) {
+      rows.need(pages)
+      return
+    }
+    // What only flies past isn't read.
+    const timer = setTimeout(() => rows.need(pages), 40)
+    return () => clearTimeout(timer)
+  }, [pages.join(), rows.need])
 
   // Where one begins: at the message of the address, or at the end.
   const asked = useRef<string | undefined>(undefined)
@@ -195,6 +203,15 @@ function List({ session, version, query, compactions, forks, rows }: ListProps) 
     else if (position !== undefined) setChoices(choicesFor(versions, choices, position))
     leave(again)
   }, [target, items])
+
+  // Another filter begins at the end, unless it was cleared to go to a row.
+  const filtered = useRef<unknown>(undefined)
+  useEffect(() => {
+    const key = JSON.stringify([filter, wanted])
+    if (filtered.current === key || items.length === 0) return
+    if (filtered.current !== undefined && target === undefined) list.scrollToEnd()
+    filtered.current = key
+  }, [filter, wanted, items.length === 0])
 
   const toggle = useCallback((key: string): void => {
     setToggled((before) => {

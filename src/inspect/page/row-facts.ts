@@ -38,6 +38,8 @@ export type Scan = {
   readonly matches: ((item: FilterItem) => boolean) | undefined
   /** How much of the log was read, from 0 to 1. */
   readonly share: number
+  /** Changes when more is known. */
+  readonly revision: number
   readonly toolNames: readonly string[]
 }
 
@@ -82,7 +84,8 @@ export function useScan(sessionId: string, messageCount: number, wanted: Wanted)
           return facts !== undefined && isWanted(facts, wanted)
         }
       : undefined,
-    share: Math.min(1, readPages.current.size / pages) + 0 * revision,
+    share: Math.min(1, readPages.current.size / pages),
+    revision,
     toolNames: [...names].sort(),
   }
 }

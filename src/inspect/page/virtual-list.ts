@@ -5,7 +5,7 @@ import {
   Virtualizer,
   type VirtualizerOptions,
 } from '@tanstack/virtual-core'
-import { useLayoutEffect, useReducer, useState } from 'preact/hooks'
+import { useLayoutEffect, useState } from 'preact/hooks'
 
 type Options = Pick<
   VirtualizerOptions<HTMLElement, HTMLElement>,
@@ -14,12 +14,12 @@ type Options = Pick<
 
 /** A list of which only the elements near the viewport exist. It stays at its end while one looks at the end. */
 export function useVirtualList(options: Options): Virtualizer<HTMLElement, HTMLElement> {
-  const [, rerender] = useReducer((count: number) => count + 1, 0)
+  const [, setCount] = useState(0)
   const all: VirtualizerOptions<HTMLElement, HTMLElement> = {
     ...options,
     ...{ observeElementRect, observeElementOffset, scrollToFn: elementScroll },
     ...{ overscan: 4, anchorTo: 'end', followOnAppend: true, scrollEndThreshold: 60, paddingEnd: 24 },
-    onChange: () => rerender(undefined as never),
+    onChange: () => setCount((count) => count + 1),
   }
   const [list] = useState(() => new Virtualizer<HTMLElement, HTMLElement>(all))
   list.setOptions(all)
