@@ -177,20 +177,22 @@ function SessionRow({
       }
     >
       <td class="title-cell" style={{ paddingLeft: `${12 + depth * 20}px` }}>
-        {folded !== undefined && (
-          <button
-            type="button"
-            class="fold"
-            aria-expanded={folded.open}
-            aria-label={counted(folded.count, 'child session')}
-            onClick={onToggle}
-          >
-            {folded.open ? '▾' : '▸'} {folded.count}
-          </button>
-        )}
-        <a href={linkOf(session)} class="session-title">
-          {title ?? <span class="untitled">{id}</span>}
-        </a>
+        <div>
+          {folded !== undefined && (
+            <button
+              type="button"
+              class="fold"
+              aria-expanded={folded.open}
+              aria-label={counted(folded.count, 'child session')}
+              onClick={onToggle}
+            >
+              {folded.open ? '▾' : '▸'} {folded.count}
+            </button>
+          )}
+          <a href={linkOf(session)} class="session-title" title={title ?? id}>
+            {title ?? <span class="untitled">{id}</span>}
+          </a>
+        </div>
         <div class="dim small">
           {[
             project,
@@ -201,7 +203,9 @@ function SessionRow({
             .join(' · ')}
         </div>
       </td>
-      <td class="wide-only">{session.model ?? <span class="dim">–</span>}</td>
+      <td class="model-cell wide-only" title={session.model}>
+        {session.model ?? <span class="dim">–</span>}
+      </td>
       <td class="number wide-only">{whole(messageCount)}</td>
       <td class="context-cell">
         {stats.value && (
