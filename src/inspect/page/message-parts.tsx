@@ -27,6 +27,7 @@ import { JsonTree } from './json-tree.tsx'
 import { useKept } from './kept-state.ts'
 import { Markdown, WebLink } from './markdown.tsx'
 import { webAddress } from './markdown-tree.ts'
+import { reasoningState } from './reasoning-words.ts'
 import { sessionLink } from './router.ts'
 import { SentReasoning } from './sent-reasoning.tsx'
 import { editsOf } from './tool-edits.ts'
@@ -266,7 +267,7 @@ function MessageText({
 }
 
 /** The name of the element that a client added. */
-export function markupName(text: string, by: 'client' | 'attachment'): string {
+function markupName(text: string, by: 'client' | 'attachment'): string {
   const name = /^\s*<([A-Za-z][\w:.-]{0,60})/.exec(text)?.[1]
   const what = by === 'attachment' ? 'Attached by the client' : 'Added by the client'
   return name === undefined ? what : `${what}: ${name.replaceAll(/[-_]/g, ' ')}`
@@ -517,27 +518,6 @@ function Reasoning({
         </>
       )}
     </Fold>
-  )
-}
-
-/** Whether a model can receive reasoning, as far as the row tells. */
-export function reasoningState(part: Part, row: Pick<RowShape, 'hidden'>, isReplaced: boolean): string {
-  if (row.hidden) return 'not sent: the message is hidden'
-  if (isReplaced) return 'not sent: left out by a compaction'
-  if (part.type === 'provider') return `sent to ${part.provider} only`
-  if (part.type !== 'reasoning') return ''
-  const options = Object.entries(part.providerOptions ?? {}).filter(([name]) => name !== 'undertext')
-  const signed = options.find(([, fields]) => hasSignature(fields))
-  if (signed !== undefined) return `signed for ${signed[0]}`
-  return options.length > 0
-    ? `with fields of ${options[0]![0]}`
-    : 'no signature: providers that need one don’t receive it'
-}
-
-const SIGNATURES = /signature|encrypted|redacted/i
-function hasSignature(fields: { readonly [name: string]: unknown }): boolean {
-  return Object.entries(fields).some(
-    ([name, value]) => SIGNATURES.test(name) && typeof value === 'string' && value !== '',
   )
 }
 

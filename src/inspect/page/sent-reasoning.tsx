@@ -1,7 +1,7 @@
-import { type Part, partsOf, type ReasoningPart } from '../../core/messages/message.ts'
-import type { RenderedRequest } from '../../store/requests/recorded.ts'
+import type { ReasoningPart } from '../../core/messages/message.ts'
 import { useCall } from './api.ts'
 import { time } from './format.ts'
+import { sentWords, whyNotSent } from './reasoning-words.ts'
 import { sessionLink } from './router.ts'
 import { useRequests } from './use-requests.ts'
 
@@ -30,45 +30,9 @@ export function SentReasoning({
           <a href={sessionLink(sessionId, 'requests', { request: newest.id })}>
             the newest request, {time(newest.at)}
           </a>
-          {whyNot(part, position, request.value)}
+          {whyNotSent(part, position, request.value)}
         </>
       )}
     </p>
   )
-}
-
-type Sent = Pick<
-  RenderedRequest,
-  'messages' | 'position' | 'provider' | 'model' | 'changed' | 'answerPositions'
->
-
-/** Whether a request contains a block. */
-export function isSent(part: ReasoningPart, { messages }: Pick<Sent, 'messages'>): boolean {
-  const key = keyOf(part)
-  return messages.some((message) =>
-    partsOf(message as { content: string | readonly Part[] }).some(
-      (one) => one.type === 'reasoning' && keyOf(one) === key,
-    ),
-  )
-}
-
-/** Blocks without a readable text differ in their signatures. */
-function keyOf({ text, providerOptions }: ReasoningPart): string {
-  return text === '' ? JSON.stringify(providerOptions ?? null) : text
-}
-
-function sentWords(part: ReasoningPart, position: number | undefined, request: Sent): string {
-  if (position !== undefined && position > request.position) return 'Made after'
-  return isSent(part, request) ? 'Sent in' : 'Not sent in'
-}
-
-function whyNot(part: ReasoningPart, position: number | undefined, request: Sent): string {
-  if ((position !== undefined && position > request.position) || isSent(part, request)) return ''
-  const { provider, model, changed } = request
-  const makers = Object.keys(part.providerOptions ?? {}).filter((name) => name !== 'undertext')
-  if (makers.length > 0 && !makers.includes(provider))
-    return `: it was signed for ${makers.join(', ')}, and the request went to ${[provider, model].filter(Boolean).join(' / ')}.`
-  if (changed !== undefined) return ': the system prompt or the tools had changed since it was made.'
-  if (makers.length === 0) return ': it has no signature.'
-  return ': its turn was over, or something before it had changed since it was made.'
 }
