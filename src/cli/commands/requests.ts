@@ -164,7 +164,7 @@ const CAUSES: { readonly [C in CacheCause]: string } = {
 /** `Prompt cache lost since r11: 5,000 tokens, $0.0173 (a compaction).` */
 function cacheLines(found: RequestComparison): string[] {
   if (found.before === undefined || found.causes.length === 0) return []
-  const causes = listing(...found.causes.map((cause) => CAUSES[cause]))
+  const causes = found.causes.map((cause) => CAUSES[cause]).join(', ')
   const name = shortName({ id: found.before })
   if (found.lost === undefined) return [`Doesn't continue ${name}: ${causes}.`]
   const { tokens, cost } = found.lost

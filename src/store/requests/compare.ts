@@ -116,7 +116,8 @@ export async function compareRequests(
   earlier: string | undefined,
 ): Promise<RequestComparison> {
   const { storage } = context
-  const id = earlier ?? (await storage.requests(sessionId, { before: requestId, order: 'backward', limit: 1 }))[0]?.id
+  const id =
+    earlier ?? (await storage.requests(sessionId, { before: requestId, order: 'backward', limit: 1 }))[0]?.id
   const after = await readRenderedRequest(context, sessionId, { id: requestId })
   if (id === undefined) return { request: requestId, causes: ['first'] }
   const before = await readRenderedRequest(context, sessionId, { id })
@@ -196,16 +197,18 @@ type Evidence = {
 
 function causesOf(before: RenderedRequest, after: RenderedRequest, evidence: Evidence): CacheCause[] {
   const { changed, ofCompactions, tokens } = evidence
-  const causes: CacheCause[] = []
-  if (!isSameModel(before, after)) causes.push('model')
-  if (changed.tools) causes.push('tools')
-  if (changed.system) causes.push('system')
-  if (changed.messages) {
-    if (!isSameRendering(before, after)) causes.push(...ofCompactions, 'rendering')
-    else if (ofCompactions.length > 0) causes.push(...ofCompactions)
-    else if (!leftOutReasoning(after)) causes.push('changed')
-  }
+  const ofSettings: readonly (CacheCause | false)[] = [
+    !isSameModel(before, after) && 'model',
+    changed.tools && 'tools',
+    changed.system && 'system',
+  ]
+  const causes = [...ofSettings, ...(changed.messages ? ofMessages() : [])].filter((cause) => cause !== false)
   return causes.length > 0 || tokens === 0 ? causes : [unseenCause(before, after)]
+
+  function ofMessages(): readonly CacheCause[] {
+    if (!isSameRendering(before, after)) return [...ofCompactions, 'rendering']
+    return ofCompactions.length > 0 || leftOutReasoning(after) ? ofCompactions : ['changed']
+  }
 }
 
 /** Returns why tokens were lost between two requests of which the earlier one is, as rendered, a prefix of the later one. */
