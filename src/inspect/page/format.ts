@@ -59,8 +59,8 @@ export function duration(ms: number): string {
   return hours < 48 ? `${hours} h` : `${Math.round(hours / 24)} days`
 }
 
-/** The last part of an id, which tells ids apart. */
-export const shortId = (id: string): string => (id.length > 12 ? id.slice(-8) : id)
+/** An id that a person may have chosen, whole; of a long one, the last part, which tells ids apart. */
+export const shortId = (id: string): string => (id.length > 24 ? id.slice(-8) : id)
 
 /** A tokens change with its sign: −12.3K. */
 export const change = (difference: number): string =>
