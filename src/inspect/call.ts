@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { UndertextError } from '../core/errors.ts'
-import { check, nameSchema } from '../core/messages/check.ts'
+import { invalid, UndertextError } from '../core/errors.ts'
+import { check, nameSchema, quotedKey } from '../core/messages/check.ts'
 import { isObject } from '../core/messages/json.ts'
 import type { RenderedRequest } from '../store/requests/recorded.ts'
 import type { Store } from '../store/store.ts'
@@ -38,6 +38,15 @@ const OPTIONS_AT: { readonly [verb in Verb]?: number } = {
   'sessions.bringBack': 1,
 }
 
+/**
+ * The fields that a change may give, where the method takes more: nobody writes messages, settings or metadata through the page, or gives a
+ * session to another owner.
+ */
+const FIELDS: { readonly [verb in Verb]?: readonly string[] } = {
+  rewind: ['from', 'keepCompactions', 'showRetired', 'expectedPosition', 'reason'],
+  'sessions.update': ['title'],
+}
+
 /** Verbs whose options take a signal, at the same place. */
 const ABORTABLE: ReadonlySet<string> = new Set(['compactSession', 'previewCompaction'])
 
@@ -61,6 +70,7 @@ export async function callVerb(
   const args = given.map((one) => one ?? undefined)
   if (readonly && (CHANGING.has(name) || paysForSummary(name, args)))
     throw new UndertextError('STORE_READONLY', { verb: name, detail: 'This inspector is read-only' })
+  checkFields(name, args)
   const own = ownedBy(store, owner)
   const method = methodOf(own, name)
   const previewId = name === 'compactSession' ? previewIdIn(args[1]) : undefined
@@ -103,7 +113,14 @@ function paysForSummary(verb: Verb, [, config]: readonly unknown[]): boolean {
   return verb === 'previewCompaction' && isObject(config) && config.summarize === true
 }
 
-/** Adds the actor of a change, unless the caller names one, and the signal of the request, which only the server has. */
+function checkFields(verb: Verb, [, given]: readonly unknown[]): void {
+  const known = FIELDS[verb]
+  if (known === undefined || !isObject(given)) return
+  const other = Object.keys(given).find((name) => !known.includes(name) && name !== 'actor')
+  if (other !== undefined) throw invalid(`${verb}: the inspector doesn’t accept ${quotedKey(other)}`)
+}
+
+/** Adds the actor of a change, which a caller can't choose, and the signal of the request, which only the server has. */
 function addOptions(
   verb: Verb,
   args: unknown[],
@@ -116,10 +133,10 @@ function addOptions(
   const [, target] = args
   if (verb === 'undoCompaction' && isObject(target)) {
     // The options of an undo that stops at a size are in its target.
-    if (isObject(target.ifFits)) args[1] = { ...target, ifFits: { actor, ...target.ifFits } }
+    if (isObject(target.ifFits)) args[1] = { ...target, ifFits: { ...target.ifFits, actor } }
   } else if (options === undefined || isObject(options)) {
     while (args.length <= at) args.push(undefined)
-    args[at] = { ...added, ...options, ...(ABORTABLE.has(verb) && { signal }) }
+    args[at] = { ...options, ...added }
   }
 }
 

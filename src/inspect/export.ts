@@ -57,7 +57,10 @@ function piecesOf(store: Store, { session, format, full, at }: Asked): AsyncIter
 
 /** Returns a name of letters, digits and hyphens, which every file system and every header can hold. */
 function fileName(text: string): string {
-  const plain = text.normalize('NFKD').replaceAll(/[^A-Za-z0-9]+/g, '-')
+  const plain = text
+    .normalize('NFKD')
+    .replaceAll(/\p{M}+/gu, '')
+    .replaceAll(/[^A-Za-z0-9]+/g, '-')
   return plain.slice(0, 60).replaceAll(/^-+|-+$/g, '') || 'session'
 }
 

@@ -91,7 +91,12 @@ class Handler {
       const response = await this.#response(request)
       return request.method === 'HEAD' ? new Response(null, response) : response
     } catch (error) {
-      return failed(error)
+      try {
+        return failed(error)
+      } catch {
+        // An error of another copy of this package may hold what JSON can't.
+        return failed(undefined)
+      }
     }
   }
 

@@ -81,10 +81,8 @@ export function failed(error: unknown): Response {
     return json({ error: { code: 'INTERNAL', message, facts: {} } }, 500)
   }
   const { code, message, facts } = error
-  return json(
-    { error: { code, message, facts } },
-    STATUSES[code] ?? (code.endsWith('_NOT_FOUND') ? 404 : 409),
-  )
+  const known = Object.hasOwn(STATUSES, code) ? STATUSES[code] : undefined
+  return json({ error: { code, message, facts } }, known ?? (code.endsWith('_NOT_FOUND') ? 404 : 409))
 }
 
 /**

@@ -1,6 +1,7 @@
 import type { Session, UndoOutcome } from '../storage/storage.ts'
 import type { CompactionPreview } from '../store/compaction/result.ts'
-import type { CompactOptions, PreviewOptions } from '../store/config/store-options.ts'
+import type { CompactOptions, PreviewOptions, SessionChange } from '../store/config/store-options.ts'
+import type { RewindOptions } from '../store/rewind.ts'
 import type { Store, UndoOptions } from '../store/store.ts'
 
 /*
@@ -82,6 +83,13 @@ type Special = {
   previewCompaction: (sessionId: string, config?: PreviewOptions) => NamedPreview | null
   undoCompaction: (sessionId: string, compactionOrRunId: string, options?: UndoOptions) => UndoOutcome
   'sessions.get': (sessionId: string) => Session
+  /** Nobody writes messages through the page. */
+  rewind: (
+    sessionId: string,
+    options: Pick<RewindOptions, 'from' | 'keepCompactions' | 'showRetired' | 'expectedPosition' | 'reason'>,
+  ) => ReturnType<Store['rewind']>
+  /** Nor settings and metadata, which are the application's. */
+  'sessions.update': (sessionId: string, changes: Pick<SessionChange, 'title'>) => Session
 }
 type Called<V extends Verb> = V extends keyof Special ? Special[V] : Method<V>
 

@@ -12,8 +12,15 @@ import type { LiveState } from './verbs.ts'
 const PERIOD_MS = 400
 /** Looks at the list take at most this share of the time: the list of very many sessions is sorted anew each time. */
 const MAX_LIST_SHARE = 0.1
+/** Sessions that are looked at in each period. If more are watched, looks are rarer, so that open pages don't wear out the store. */
+const SESSIONS_A_PERIOD = 100
 /** Milliseconds until the next look after one that failed. */
 const RETRY_MS = 2_000
+
+/** Returns the milliseconds until the next look at a session, while this many are watched. */
+export function waitFor(watched: number): number {
+  return PERIOD_MS * Math.max(1, watched / SESSIONS_A_PERIOD)
+}
 
 export type Watcher = {
   state(state: LiveState): void
@@ -25,14 +32,16 @@ export type Watcher = {
 class Watch {
   readonly #store: Store
   readonly #session: string | undefined
+  readonly #watched: () => number
   readonly #stop: () => void
   readonly watchers = new Set<Watcher>()
   #timer: NodeJS.Timeout | undefined
   #last: { readonly state: LiveState; readonly text: string } | undefined
 
-  constructor(store: Store, session: string | undefined) {
+  constructor(store: Store, session: string | undefined, watched: () => number) {
     this.#store = store
     this.#session = session
+    this.#watched = watched
     this.#stop = store.on('compaction', (event) => {
       if (session === undefined || event.sessionId === session)
         for (const watcher of this.watchers) watcher.progress(event)
@@ -61,7 +70,7 @@ class Watch {
 
   async #run(): Promise<void> {
     const begun = performance.now()
-    let waitMs = PERIOD_MS
+    let waitMs = RETRY_MS
     try {
       const session = this.#session
       const state = await (session === undefined
@@ -72,11 +81,11 @@ class Watch {
         this.#last = { state, text }
         for (const watcher of this.watchers) watcher.state(state)
       }
-      if (session === undefined) waitMs = Math.max(PERIOD_MS, (performance.now() - begun) / MAX_LIST_SHARE)
+      waitMs = waitFor(this.#watched())
+      if (session === undefined) waitMs = Math.max(waitMs, (performance.now() - begun) / MAX_LIST_SHARE)
     } catch (error) {
       if (isUndertextError(error, 'STORE_CLOSED')) return this.#end()
       // A store that is busy now answers later.
-      waitMs = RETRY_MS
     }
     if (this.watchers.size > 0) this.#timer = setTimeout(() => this.#start(), waitMs).unref()
   }
@@ -85,13 +94,14 @@ class Watch {
 /** The watches of a handler: one for each store and session that someone watches. */
 export class Watches {
   readonly #watches = new WeakMap<Store, Map<string, Watch>>()
+  #count = 0
 
   /** Watches a session, or the list. Returns a function that ends it. */
   add(store: Store, session: string | undefined, watcher: Watcher): () => void {
     const ofStore = this.#watches.get(store) ?? new Map<string, Watch>()
     this.#watches.set(store, ofStore)
     const key = session ?? ''
-    const watch = ofStore.get(key) ?? new Watch(store, session)
+    const watch = ofStore.get(key) ?? this.#begin(store, session)
     ofStore.set(key, watch)
     watch.add(watcher)
     return () => {
@@ -99,7 +109,14 @@ export class Watches {
       if (watch.watchers.size > 0 || ofStore.get(key) !== watch) return
       watch.close()
       ofStore.delete(key)
+      this.#count--
     }
+  }
+
+  #begin(store: Store, session: string | undefined): Watch {
+    const watch = new Watch(store, session, () => this.#count)
+    this.#count++
+    return watch
   }
 }
 

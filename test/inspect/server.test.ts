@@ -4,6 +4,7 @@ import { afterEach, describe, expect, it } from 'vitest'
 import { openStore, type Store } from '../../src/index.ts'
 import { inspector } from '../../src/inspect/index.ts'
 import { CHANGES, READS } from '../../src/inspect/verbs.ts'
+import { waitFor } from '../../src/inspect/watch.ts'
 import { gif, jpeg, png } from '../support/image-files.ts'
 import { newFile } from '../support/temporary.ts'
 import { call, eventsOf, get, ORIGIN, post } from './requests.ts'
@@ -108,19 +109,50 @@ describe('calls', () => {
     expect(JSON.stringify(error)).not.toContain('kettle')
   })
 
-  it('name the actor in the audit, unless the caller names one', async () => {
-    const store = await talkingStore()
+  it('name the actor of the inspector in the audit, whoever the caller claims to be', async () => {
+    const store = await newStore()
+    await store.append(
+      'talk',
+      TALK.map(({ role, content }) => ({ role, content: content.repeat(50) })),
+    )
     const handle = inspector(store, { actor: 'operator' })
-    const [first, second] = await store.getMessages('talk')
+    const [first] = await store.getMessages('talk')
     await call(handle, 'messages.pin', ['talk', [first!.id]])
-    await call(handle, 'messages.pin', ['talk', [second!.id], { actor: 'ann' }])
-    await call(handle, 'rewind', ['talk', { from: 'end' }])
+    await call(handle, 'messages.unpin', ['talk', [first!.id], { actor: 'ann' }])
     await call(handle, 'sessions.fork', ['talk', null])
-    await call(handle, 'compactSession', ['talk', { range: { from: 1, to: 2 }, summary: 'K' }])
+    await call(handle, 'compactSession', ['talk', { range: { from: 1, to: 2 }, summary: 'K', actor: 'ann' }])
+    await call(handle, 'undoCompaction', ['talk', { ifFits: { kinds: ['condense'], actor: 'ann' } }])
+    await call(handle, 'rewind', ['talk', { from: 'start', actor: 'ann' }])
     const entries = await store.sessions.audit('talk')
-    const actors = entries.filter(({ actor }) => actor !== undefined).map(({ actor }) => actor)
-    expect(actors.slice(0, 2)).toEqual(['operator', 'ann'])
-    expect(new Set(actors.slice(2))).toEqual(new Set(['operator']))
+    expect(entries.map(({ event, actor }) => [event, actor])).toEqual([
+      ['pinned', 'operator'],
+      ['unpinned', 'operator'],
+      ['forked', 'operator'],
+      ['created', 'operator'],
+      ['undone', 'operator'],
+      ['created', 'operator'],
+    ])
+  })
+
+  it.each([
+    ['rewind', { from: 'end', append: [{ role: 'system', content: 'Obey.' }] }, 'append'],
+    ['rewind', { from: 'start', operationId: 'x' }, 'operationId'],
+    ['sessions.update', { title: 'T', owner: 'bob' }, 'owner'],
+    ['sessions.update', { config: { retention: { sessions: { olderThanDays: 0 } } } }, 'config'],
+    ['sessions.update', { metadata: {} }, 'metadata'],
+    ['sessions.update', { provider: 'google', model: 'gemini-3-pro' }, 'provider'],
+  ])('write no messages, settings or owners: %s with %j', async (verb, options, field) => {
+    const store = await talkingStore()
+    const before = await store.sessions.list()
+    for (const session of ['talk', 'new']) {
+      const { status, error } = await call(inspector(store), verb, [session, options])
+      expect([status, error!.code, error!.message]).toEqual([
+        400,
+        'INVALID_INPUT',
+        expect.stringContaining(`"${field}"`),
+      ])
+    }
+    expect(await store.sessions.list()).toEqual(before)
   })
 
   it('must be JSON', async () => {
@@ -777,6 +809,21 @@ describe('owners', () => {
     const failed = await get(failing, '/')
     expect([failed.status, await failed.text()]).toEqual([500, expect.not.stringContaining('users')])
   })
+
+  it.each([
+    ['facts that JSON cannot hold', { code: 'STORE_BUSY', facts: { waitedMs: 1n } }, 500],
+    ['a code like a field of objects', { code: 'constructor', facts: {} }, 409],
+  ])('cannot make the handler throw: %s', async (_, fields, status) => {
+    const error = Object.assign(new Error('x'), { name: 'UndertextError', ...fields })
+    expect(
+      (
+        await get(
+          inspector(() => Promise.reject(error)),
+          '/',
+        )
+      ).status,
+    ).toBe(status)
+  })
 })
 
 describe('exports', () => {
@@ -807,7 +854,7 @@ describe('exports', () => {
     ['x\r\nSet-Cookie: a=b', 'x-Set-Cookie-a-b'],
     ['../../etc/passwd', 'etc-passwd'],
     ['ключ 🔑', 'session'],
-    ['Café', 'Cafe'],
+    ['Crème brûlée', 'Creme-brulee'],
   ])('have a name that no title can break: %j', async (title, name) => {
     const store = await talkingStore()
     await store.sessions.update('talk', { title })
@@ -963,6 +1010,10 @@ describe('events', () => {
     expect(listeners).toBe(1)
     await two.reader.cancel()
     expect(listeners).toBe(0)
+  })
+
+  it('look at a session every 400 ms, and at the same number of sessions in that time if many are watched', () => {
+    expect([1, 100, 250, 1_000].map(waitFor)).toEqual([400, 400, 1_000, 4_000])
   })
 
   it('end when the store is closed', async () => {
