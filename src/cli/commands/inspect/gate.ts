@@ -32,7 +32,7 @@ export function gate(
         { location: '/', 'set-cookie': `${cookie}=${token}; HttpOnly; SameSite=Strict; Path=/` },
         303,
       )
-    return isSame(cookieOf(request, cookie) ?? '', token)
+    return cookiesOf(request, cookie).some((one) => isSame(one, token))
       ? inspect(request)
       : plain('Open the address that `undertext inspect` printed: it has the key to this page.', 401)
   }
@@ -44,7 +44,8 @@ function isSame(given: string, token: string): boolean {
   return timingSafeEqual(hash(given), hash(token))
 }
 
-function cookieOf(request: Request, name: string): string | undefined {
+/** Several, if another server of this host has set one with the same name for a path: it can't keep its owner out. */
+function cookiesOf(request: Request, name: string): string[] {
   const cookies = (request.headers.get('cookie') ?? '').split(';').map((one) => one.trim())
-  return cookies.find((one) => one.startsWith(`${name}=`))?.slice(name.length + 1)
+  return cookies.filter((one) => one.startsWith(`${name}=`)).map((one) => one.slice(name.length + 1))
 }
