@@ -293,7 +293,10 @@ export const listSessions = reading('sessions.list', function* (sql: Sql, query:
   const last = query.after && (yield* placeOf(sql, query.after))
   if (query.search !== undefined) return yield* search(sql, query, query.search.toLowerCase(), last)
   const rows = yield* page(sql, COLUMNS, query, last)
-  return rows.map((row) => ({ ...decodeSession(row), newestAt: row.at(-1) as number }))
+  return rows.map((row) => {
+    const session = decodeSession(row)
+    return { ...session, newestAt: storedNumber(row.at(-1), `session no. ${session.no}`) }
+  })
 })
 
 /** The place of a session in the list: its `newestAt`, and the columns of the order of insertion. */

@@ -69,6 +69,25 @@ export function describeHistories({ open, keeps }: Contract): void {
       expect((await store.sessions.get(S)).messageCount).toBe(8)
     })
 
+    it('are listed at the time of their newest message, at most that of their last change', async () => {
+      const [store, other] = [await open(), await open()]
+      await store.append('old', [
+        { ...say('user', 'x'), createdAt: 5_000 },
+        { ...say('assistant', 'y'), createdAt: 4_000 },
+      ])
+      await store.append('ahead', [{ ...say('user', 'x'), createdAt: Date.now() + 1e10 }])
+      await store.sessions.create({ id: 'empty' })
+      const { updatedAt } = await store.sessions.get('ahead')
+      for (const id of ['old', 'ahead', 'empty']) await other.sessions.import(await recordsOf(store, id))
+      expect((await other.sessions.list()).map(({ id, newestAt }) => [id, newestAt])).toEqual([
+        ['ahead', updatedAt],
+        ['old', 4_000],
+        ['empty', 0],
+      ])
+      for (const id of ['old', 'ahead', 'empty'])
+        expect((await other.sessions.verify(id)).findings).toEqual([])
+    })
+
     it('are not restored from a forged history', async () => {
       const [store, other] = [await open(), await open()]
       await store.append(S, chat(3))
