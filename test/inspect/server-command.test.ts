@@ -5,6 +5,7 @@ import { PassThrough } from 'node:stream'
 import { afterEach, describe, expect, it } from 'vitest'
 import type { Sink } from '../../src/cli/command.ts'
 import { browserCommand, hasBrowser } from '../../src/cli/commands/inspect/browser.ts'
+import { gate } from '../../src/cli/commands/inspect/gate.ts'
 import { runProgram } from '../../src/cli/main.ts'
 import { openStore } from '../../src/index.ts'
 import { runCli } from '../support/cli-run.ts'
@@ -137,6 +138,19 @@ describe('undertext inspect', () => {
     // Another server of the host can add a cookie, but not lock the page.
     const both = `undertext_${url.port}=wrong; ${cookie}`
     expect((await rawGet(new URL('/', url), { cookie: both })).statusCode).toBe(200)
+  })
+
+  it('opens the browser with a key that works once, because others can see the arguments of programs', async () => {
+    const handle = gate(async () => new Response('the page'), { token: 'T', ticket: 'once', port: 8_080 })
+    const open = (query: string): Promise<Response> =>
+      handle(new Request(`http://127.0.0.1:8080/?token=${query}`, { headers: { host: '127.0.0.1:8080' } }))
+    const opened = await open('once')
+    expect([opened.status, opened.headers.get('set-cookie')]).toEqual([
+      303,
+      'undertext_8080=T; HttpOnly; SameSite=Strict; Path=/',
+    ])
+    expect((await open('once')).status).toBe(401)
+    expect([(await open('T')).status, (await open('T')).status]).toEqual([303, 303])
   })
 
   it('answers under its own names only, even with the cookie (DNS rebinding)', async () => {

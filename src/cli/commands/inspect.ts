@@ -31,19 +31,23 @@ export async function inspect(
   await listening(server, port)
   try {
     const address = server.address() as AddressInfo
-    const token = randomBytes(TOKEN_BYTES).toString('base64url')
+    const [token, ticket] = [newKey(), newKey()]
     const page = inspector(store, { readonly, title: context.location.path.slice(-1_000) })
-    const handler = gate(page, { token, port: address.port })
+    const handler = gate(page, { token, ticket, port: address.port })
     server.on('request', getRequestListener(handler, { overrideGlobalObjects: false }))
-    const url = `http://${LOOPBACK}:${address.port}/?token=${token}${hash}`
-    report(context, url)
-    if (open && !context.json && hasBrowser(context)) openBrowser(url)
+    const urlWith = (key: string): string => `http://${LOOPBACK}:${address.port}/?token=${key}${hash}`
+    report(context, urlWith(token))
+    if (open && !context.json && hasBrowser(context)) openBrowser(urlWith(ticket))
     await ended(context)
   } finally {
     server.close()
     server.closeAllConnections()
   }
   return UNTIL_INTERRUPTED
+}
+
+function newKey(): string {
+  return randomBytes(TOKEN_BYTES).toString('base64url')
 }
 
 /** The place of a session on the page. */

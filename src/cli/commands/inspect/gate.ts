@@ -11,22 +11,33 @@ import { plain, respond } from '../../../inspect/security.ts'
 const HOSTS = ['127.0.0.1', 'localhost', '[::1]']
 const HTTP_PORT = 80
 
+type Keys = {
+  readonly token: string
+  /** Opens the page once: other users of the machine can see it among the arguments of the program that opens the browser. */
+  readonly ticket: string
+  readonly port: number
+}
+
 /** Returns a handler that passes requests with the cookie to `inspect`. */
-export function gate(
-  inspect: Inspector,
-  { token, port }: { readonly token: string; readonly port: number },
-): Inspector {
+export function gate(inspect: Inspector, { token, ticket, port }: Keys): Inspector {
   // Cookies are shared by all ports of a host.
   const cookie = `undertext_${port}`
   const hosts = new Set(
     HOSTS.flatMap((host) => (port === HTTP_PORT ? [host, `${host}:${port}`] : [`${host}:${port}`])),
   )
+  let isTicketUsed = false
+  const opens = (given: string): boolean => {
+    if (isSame(given, token)) return true
+    if (isTicketUsed || !isSame(given, ticket)) return false
+    isTicketUsed = true
+    return true
+  }
   return async (request) => {
     if (!hosts.has((request.headers.get('host') ?? '').toLowerCase()))
       return plain(`This page is at http://127.0.0.1:${port}/ only.`, 403)
     const { pathname, searchParams } = new URL(request.url)
     const given = pathname === '/' && request.method === 'GET' ? searchParams.get('token') : null
-    if (given !== null && isSame(given, token))
+    if (given !== null && opens(given))
       return respond(
         null,
         { location: '/', 'set-cookie': `${cookie}=${token}; HttpOnly; SameSite=Strict; Path=/` },
