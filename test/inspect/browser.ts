@@ -2,6 +2,7 @@ import { copyFileSync, existsSync } from 'node:fs'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { delimiter, join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { getRequestListener } from '@hono/node-server'
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
 import { expect } from 'vitest'
@@ -167,8 +168,12 @@ export function expectNoProblems({ problems }: Opened): void {
 /** Waits until the page has loaded what it shows. */
 export async function settled(page: Page, where = 'the page'): Promise<void> {
   // `waitForFunction` would evaluate a text within the page, which its policy forbids.
-  await expect
-    .poll(() => page.evaluate(LOADING), { timeout: 15_000, message: `${where} is loading` })
-    .toEqual([])
+  const end = performance.now() + 15_000
+  for (;;) {
+    const loading = (await page.evaluate(LOADING)) as string[]
+    if (loading.length === 0) break
+    if (performance.now() > end) throw new Error(`${where} is still loading: ${loading.join('\n')}`)
+    await sleep(30)
+  }
   await page.evaluate(TWO_FRAMES)
 }

@@ -91,6 +91,7 @@ describe.skipIf(browser === undefined)('hostile texts', () => {
       expect(await page.evaluate('globalThis.executed')).toBeUndefined()
     }
     await visit('#/')
+    await page.locator('.session-row').first().waitFor()
     for (const word of ['script', 'executed', 'img', 'onerror', 'constructor']) {
       await page.keyboard.press('/')
       await page.getByRole('searchbox', { name: 'Search messages' }).fill(word)

@@ -540,6 +540,18 @@ describe('previews', () => {
     expect(await bob.listCompactions('talk')).toEqual([])
   })
 
+  it('run at most 100 stages, however they are nested', async () => {
+    const handle = inspector(await longStore(), { readonly: true })
+    const nested = (count: number) => [
+      'prune',
+      { stage: 'composite', stages: [{ stage: 'composite', stages: Array(count).fill('truncate') }] },
+    ]
+    const statusOf = async (count: number): Promise<number> =>
+      (await call(handle, 'previewCompaction', ['talk', { stages: nested(count), targetTokens: 0 }])).status
+    // One stage and two composites beside the others.
+    expect([await statusOf(97), await statusOf(98), await statusOf(30_000)]).toEqual([200, 400, 400])
+  })
+
   it('are kept for the newest 50', async () => {
     const handle = inspector(await longStore())
     const ids: string[] = []
