@@ -8,6 +8,7 @@ export type StageSetting = StageSpec | Stage
 
 /** Messages that a sliding window keeps by default. */
 export const MAX_RETAINED_MESSAGES = 50
+/** Stages of a list, including those in composites: each may look at the whole history. */
 const MAX_STAGES = 100
 /** Levels of nested composites in which `completed` fills in defaults; deeper ones are rejected anyway. */
 const MAX_DEPTH = 11
@@ -26,14 +27,21 @@ export const DEFAULT_STAGES: readonly StageSetting[] = [
 export const stagesSchema = z.custom<readonly StageSetting[]>().superRefine((value, context) => {
   const issue = (message: string, path: number[] = []): void =>
     context.addIssue({ code: 'custom', path, message })
-  if (!Array.isArray(value) || value.length === 0 || value.length > MAX_STAGES)
-    return issue(`must be an array of 1 to ${MAX_STAGES} stages`)
+  if (!Array.isArray(value) || value.length === 0 || numberOf(value) > MAX_STAGES)
+    return issue(`must be an array of 1 to ${MAX_STAGES} stages, including those in composites`)
   for (const [at, one] of value.entries()) {
     if (isStage(one)) continue
     const message = specProblem(isStageSpec(one) ? completed(one, OWN_DEFAULTS) : one)
     if (message !== undefined) issue(message, [at])
   }
 })
+
+function numberOf(settings: readonly unknown[], depth = MAX_DEPTH): number {
+  return settings.reduce((sum: number, one) => {
+    const inner = depth > 0 && isStageSpec(one) ? specsIn(namedSpec(one)) : undefined
+    return sum + 1 + (inner === undefined ? 0 : numberOf(inner, depth - 1))
+  }, 0)
+}
 
 /** Settings that switch stages off if they are false. */
 export const STAGE_SWITCHES = [
