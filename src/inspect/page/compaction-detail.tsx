@@ -56,17 +56,18 @@ export function CompactionDetail({
             {isComparing ? 'Hide the comparison' : 'Compare before and after'}
           </button>
         )}
-        {canChange && status === 'active' && (
+        {/* One button for both, so that it keeps the focus. */}
+        {canChange && applied && (
           <button
             type="button"
-            onClick={() => void undoListed(sessionId, { id, compactions: [compaction] }, compactions)}
+            onClick={() =>
+              void (status === 'active'
+                ? undoListed(sessionId, { id, compactions: [compaction] }, compactions)
+                : redo(sessionId, id))
+            }
           >
-            Undo{dependents.length > 0 && ` with ${dependents.length} later`}
-          </button>
-        )}
-        {canChange && status === 'undone' && (
-          <button type="button" onClick={() => void redo(sessionId, id)}>
-            Redo
+            {status === 'undone' ? 'Redo' : 'Undo'}
+            {dependents.length > 0 && ` with ${dependents.length} later`}
           </button>
         )}
       </header>

@@ -190,6 +190,20 @@ async function cancel(job: Job): Promise<void> {
   })
 }
 
+/** Scrolls the list to the chosen compaction, and the page only as far as the head of its details is hidden. */
+function showChosen(list: HTMLElement | null): void {
+  const item = list?.querySelector('[aria-current]')?.getBoundingClientRect()
+  const box = list?.closest('.runs')
+  if (item === undefined || !box) return
+  const page = box.closest('.tab-body')
+  const { top, bottom } = box.getBoundingClientRect()
+  const end = Math.min(bottom, page?.getBoundingClientRect().bottom ?? bottom)
+  box.scrollTop += Math.min(0, item.top - top) + Math.max(0, item.bottom - end)
+  const detail = box.parentElement?.querySelector('.detail')
+  if (detail && page && detail.getBoundingClientRect().top < page.getBoundingClientRect().top)
+    detail.scrollIntoView({ block: 'start' })
+}
+
 const FIRST_RUNS = 100
 
 function Runs({
@@ -210,7 +224,7 @@ function Runs({
   const rank = runs.findIndex((run) => run.compactions.some(({ id }) => id === chosen))
   const shown = runs.slice(0, Math.max(count, rank + 1))
   useEffect(() => {
-    list.current?.querySelector('[aria-current]')?.scrollIntoView({ block: 'nearest' })
+    showChosen(list.current)
   }, [chosen])
   return (
     <section class="runs" aria-label="Runs, newest first" aria-busy={!isFresh}>
@@ -262,18 +276,18 @@ function RunItem({
         </span>
         {tokens !== undefined && <TokensChange {...tokens} />}
         {cost !== undefined && <span>{money(cost)}</span>}
-        {isGroup && canChange && active.length > 0 && (
+        {/* One button for both, so that it keeps the focus. */}
+        {isGroup && canChange && active.length + undone.length > 0 && (
           <button
             type="button"
             class="link"
-            onClick={() => void undoListed(sessionId, { id, compactions: active }, compactions)}
+            onClick={() =>
+              void (active.length > 0
+                ? undoListed(sessionId, { id, compactions: active }, compactions)
+                : redo(sessionId, id))
+            }
           >
-            Undo run
-          </button>
-        )}
-        {isGroup && canChange && active.length === 0 && undone.length > 0 && (
-          <button type="button" class="link" onClick={() => void redo(sessionId, id)}>
-            Redo run
+            {active.length > 0 ? 'Undo run' : 'Redo run'}
           </button>
         )}
       </header>

@@ -304,9 +304,7 @@ function useSelected(
 function fixedOf(stats: ContextStats | undefined): ByCategory {
   if (stats === undefined) return {}
   const { system = 0, tools = 0, other = 0 } = partsOf(stats)
-  const { tokens, source } = stats.fixed
-  if (system + tools > 0) return { system, tools, other }
-  return source === 'last-request' ? { system: tokens, other } : { other }
+  return system + tools > 0 ? { system, tools, other } : { other }
 }
 
 /** What the last report shows besides the known parts is known of the present only. */

@@ -137,6 +137,10 @@ function RowMenu({ row, context }: { readonly row: LoadedRow; readonly context: 
           hint: 'w',
           run: () => go(requestLink(sessionId, row)),
         },
+        position !== undefined && {
+          label: 'Context at this moment',
+          run: () => go(sessionLink(sessionId, 'context', { position })),
+        },
         canChange && {
           label: pinned ? 'Unpin' : 'Pin',
           hint: 'p',

@@ -94,6 +94,7 @@ function List({ session, version, query, compactions, forks, rows }: ListProps) 
   const [choices, setChoices] = useState<Choices>(new Map())
   const [focused, setFocused] = useState<number | string>()
   const [target, setTarget] = useState<Target>()
+  const awaited = useRef<number | string | undefined>(undefined)
   const scan = useScan(sessionId, messageCount, wanted)
   const versions = useMemo(() => versionsOf(compactions, messageCount), [compactions, messageCount])
   const hiding = useMemo(() => hidingOf(compactions), [compactions])
@@ -186,7 +187,8 @@ function List({ session, version, query, compactions, forks, rows }: ListProps) 
       leave(undefined)
       list.scrollToIndex(index, { align })
       setFocused(key)
-      focusSoon(scroller.current, key)
+      awaited.current = key
+      focusSoon(scroller.current, key, () => awaited.current === key)
       return
     }
     if (tries > 3) {
@@ -299,6 +301,10 @@ function List({ session, version, query, compactions, forks, rows }: ListProps) 
         messageCount={messageCount}
         count={items.length}
         goTo={(position) => {
+          if (query.message !== String(position)) {
+            go(sessionLink(sessionId, 'conversation', { ...query, message: position }))
+            return
+          }
           setAim(position)
           setTarget({ key: position, align: 'center', tries: 0 })
         }}
@@ -592,11 +598,17 @@ async function keyOf(
   return moment?.position
 }
 
-/** Focuses a row once it exists: it is made after the list scrolled to it. */
-function focusSoon(scroller: HTMLElement | null, key: number | string, tries = 30): void {
+/** Focuses a row once it exists, unless another is wanted by then: it is made after the list scrolled to it. */
+function focusSoon(
+  scroller: HTMLElement | null,
+  key: number | string,
+  isWanted: () => boolean,
+  tries = 30,
+): void {
+  if (!isWanted()) return
   const row = scroller?.querySelector<HTMLElement>(`[data-key="${CSS.escape(String(key))}"]`)
   if (row !== undefined && row !== null) row.focus({ preventScroll: true })
-  else if (tries > 0) requestAnimationFrame(() => focusSoon(scroller, key, tries - 1))
+  else if (tries > 0) requestAnimationFrame(() => focusSoon(scroller, key, isWanted, tries - 1))
 }
 
 /** Opens what is folded in a row; if all is open, folds it. */

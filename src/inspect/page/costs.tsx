@@ -155,7 +155,7 @@ function Found({
   })
   return (
     <>
-      <Totals total={total} />
+      <Totals total={total} summaryCost={costOf(summaries)} />
       {costs.requests.length > 0 && (
         <section class="costs-part" aria-label="By day">
           <header class="costs-head">
@@ -231,11 +231,16 @@ function summarizerName(summarizer: string | undefined): string {
   return summarizer === 'given' ? 'Text of the caller' : summarizer
 }
 
-function Totals({ total }: { readonly total: ModelSums }) {
+/** The sum of the known costs of summaries. */
+const costOf = (summaries: ReturnType<typeof bySummarizer>): number =>
+  summaries.reduce((sum, { cost }) => sum + (cost ?? 0), 0)
+
+function Totals({ total, summaryCost }: { readonly total: ModelSums; readonly summaryCost: number }) {
   const share = cachedShare(total)
   return (
     <dl class="cost-totals">
-      <Total name="Cost" value={money(total.cost)} />
+      <Total name={summaryCost > 0 ? 'Cost of requests' : 'Cost'} value={money(total.cost)} />
+      {summaryCost > 0 && <Total name="Cost of summaries" value={money(summaryCost)} />}
       <Total name="Requests" value={whole(total.requests)} />
       <Total
         name="Input tokens"

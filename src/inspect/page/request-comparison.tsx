@@ -136,7 +136,8 @@ function Compared({
             <span class="dim">{whole(Math.max(0, length.after - length.shared))} characters</span>
           </span>
         </p>
-        <p class="dim small">{sharedWords(length)}</p>
+        {/* The causes say that nothing before has changed. */}
+        {(!isAdded || rest === 0) && <p class="dim small">{sharedWords(length)}</p>}
       </div>
       {lost !== undefined && (
         <p>

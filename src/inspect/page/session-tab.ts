@@ -24,10 +24,13 @@ export function partsOf(stats: ContextStats): ByCategory {
     fileAttachments,
     unseen = 0,
   } = stats.breakdown
+  // The system prompt and tools of the last request are a part of what is unseen now.
+  const { tokens, source } = stats.fixed
+  const known = source === 'last-request' ? Math.min(tokens, unseen) : 0
   return {
     ...tokensByCategory(stats.sizes, conversationHistory),
-    system: systemPrompt,
+    system: systemPrompt + known,
     tools: toolDefinitions,
-    other: currentPrompt + fileAttachments + unseen,
+    other: currentPrompt + fileAttachments + unseen - known,
   }
 }

@@ -70,6 +70,10 @@ export function SessionPage({ route }: { readonly route: Extract<Route, { page: 
     'Session',
     TABS.map((one, at) => ({ keys: String(at + 1), label: NAMES[one], run: () => go(sessionLink(id, one)) })),
   )
+  useEffect(() => {
+    // On a narrow screen, the tabs scroll.
+    document.querySelector('.tabs [aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'nearest' })
+  }, [tab, shown === undefined || !ready])
   if (session.error !== undefined)
     return (
       <div class="page">
@@ -186,6 +190,22 @@ function Header({
   )
 }
 
+/** Where the limit of the bar comes from. */
+function limitWords({ availableInputTokens, contextWindow, outputReserve }: ContextStats): string {
+  const window = `The window of the model has ${short(contextWindow.tokens)} tokens`
+  return contextWindow.tokens - outputReserve.tokens > availableInputTokens
+    ? `${window}; the settings or the provider limit the input to ${short(availableInputTokens)}.`
+    : `${window}; ${short(outputReserve.tokens)} of them are reserved for the answer.`
+}
+
+const SOURCES: { readonly [source in ContextStats['source']]: string } = {
+  measured: 'The provider reported this number of tokens.',
+  'measured+estimated':
+    'The number of tokens is that of the provider’s last report, plus an estimate of what was added since.',
+  calibrated: 'The number of tokens is an estimate, corrected by the provider’s reports.',
+  estimated: 'The number of tokens is an estimate.',
+}
+
 function ContextBar({ stats }: { readonly stats: ContextStats }) {
   const { availableInputTokens: available, estimatedInputTokens: used, usageRatio, threshold } = stats
   const parts = partsOf(stats)
@@ -208,8 +228,7 @@ function ContextBar({ stats }: { readonly stats: ContextStats }) {
       </summary>
       <Legend parts={parts} />
       <p class="dim small">
-        Window {short(stats.contextWindow.tokens)} ({stats.contextWindow.source}),{' '}
-        {short(stats.outputReserve.tokens)} reserved for the answer. Figures: {stats.source}.
+        {limitWords(stats)} {SOURCES[stats.source]}
       </p>
     </details>
   )
