@@ -47,6 +47,12 @@ const FIELDS: { readonly [verb in Verb]?: readonly string[] } = {
   'sessions.update': ['title'],
 }
 
+/** Lists that are whole without a limit: where their options are, and the most rows of an answer. */
+const PAGES: { readonly [verb in Verb]?: readonly [at: number, most: number] } = {
+  getMessages: [1, 1_000],
+  'sessions.list': [0, 500],
+}
+
 /** Verbs whose options take a signal, at the same place. */
 const ABORTABLE: ReadonlySet<string> = new Set(['compactSession', 'previewCompaction'])
 
@@ -76,7 +82,7 @@ export async function callVerb(
   const previewId = name === 'compactSession' ? previewIdIn(args[1]) : undefined
   if (previewId !== undefined) args[1] = previews.find(own, args[0], previewId)
   else addOptions(name, args, { actor, signal })
-  const result = await method(args)
+  const result = await method(paged(name, args))
   const session = String(args[0])
   const places =
     name === 'requests.get' ? await imagesOfRequest(own, session, result as RenderedRequest) : undefined
@@ -118,6 +124,17 @@ function checkFields(verb: Verb, [, given]: readonly unknown[]): void {
   if (known === undefined || !isObject(given)) return
   const other = Object.keys(given).find((name) => !known.includes(name) && name !== 'actor')
   if (other !== undefined) throw invalid(`${verb}: the inspector doesn’t accept ${quotedKey(other)}`)
+}
+
+/** Returns the arguments with the limit of a page, unless they name a smaller one. */
+function paged(verb: Verb, args: readonly unknown[]): readonly unknown[] {
+  const [at = 0, most] = PAGES[verb] ?? []
+  const options = args[at] ?? {}
+  if (most === undefined || !isObject(options)) return args
+  const { limit = most } = options
+  const all = [...args]
+  all[at] = { ...options, limit: typeof limit === 'number' ? Math.min(limit, most) : limit }
+  return all
 }
 
 /** Adds the actor of a change, which a caller can't choose, and the signal of the request, which only the server has. */

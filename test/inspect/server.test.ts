@@ -42,6 +42,22 @@ describe('calls', () => {
     }
   })
 
+  it('return at most 1,000 messages at once, of sessions of any length', async () => {
+    const store = await newStore()
+    await store.append(
+      'long',
+      Array.from({ length: 1_005 }, () => TALK[0]),
+    )
+    const handle = inspector(store)
+    const countOf = async (...args: unknown[]) =>
+      ((await call(handle, 'getMessages', ['long', ...args])).value as unknown[]).length
+    expect(await countOf()).toBe(1_000)
+    expect(await countOf({ limit: 2_000 })).toBe(1_000)
+    expect(await countOf({ after: 1_000 })).toBe(5)
+    expect(await countOf({ limit: 3 })).toBe(3)
+    expect((await call(handle, 'getMessages', ['long', { limit: 'all' }])).error?.code).toBe('INVALID_INPUT')
+  })
+
   it.each([
     'purge',
     'sessions.purge',
