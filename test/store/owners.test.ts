@@ -246,8 +246,8 @@ it('every option owner of the source is in the table above', () => {
       const declared = text.slice(0, index).matchAll(/^(?:export )?(?:const|function) (\w+)/gm)
       sites.push(`${file} ${[...declared].at(-1)?.[1]}`)
     }
-    // Tools of MCP receive JSON, which has no undefined; a history has its owner, and no option.
-    if (file.startsWith('cli/') || file === 'storage/records/records.ts') continue
+    // Tools of MCP and the inspector receive JSON, which has no undefined; a history has its owner, and no option.
+    if (file.startsWith('cli/') || file.startsWith('inspect/') || file === 'storage/records/records.ts') continue
     // One of a union of exact objects: it must be there.
     if (file === 'compat/notes-memory.ts') continue
     expect(text, file).not.toMatch(/\bowner: (z\.|\w*(name|Name|label|Label)Schema)/)
@@ -403,6 +403,21 @@ it('the audit of an owner’s notes does not name the owner', async () => {
   database.close()
   expect(entries).toMatchObject([{ event: 'remembered' }, { event: 'forgotten' }, { event: 'forgotten' }])
   expect(JSON.stringify(entries)).not.toContain('Ann Example')
+})
+
+it('a fork that was given to another owner names its original to nobody but the old one', async () => {
+  await using store = await openStore(':memory:')
+  const [ann, bob] = [store.forOwner('ann'), store.forOwner('bob')]
+  await ann.append('original', [say('user', 'Hello')])
+  await ann.sessions.fork('original', { id: 'fork' })
+  const originOf = async (of: Store) =>
+    (await of.sessions.audit('fork')).flatMap(({ event, detail }) =>
+      event === 'forked' ? [detail?.from] : [],
+    )
+  expect(await originOf(ann)).toEqual(['original'])
+  await store.sessions.update('fork', { owner: 'bob' })
+  expect(await originOf(bob)).toEqual([undefined])
+  expect((await bob.sessions.get('fork')).forkedFrom).toBeUndefined()
 })
 
 it('a transcript whose session was given to another owner is unknown to the store of transcripts', async () => {

@@ -1,3 +1,4 @@
+import type { JsonObject } from '../../core/messages/json.ts'
 import type { AuditEntry, Awaitable, Storage } from '../storage.ts'
 import { append, knownMessages } from './append.ts'
 import * as billing from './billing.ts'
@@ -202,6 +203,13 @@ const readAudit = reading(
       query.after,
       query.limit,
     )
+    // A fork that was given to another owner doesn't name its original to them.
+    const isGiven = sql.seen !== undefined && session.forkedFrom === undefined
+    const shown = (event: unknown, detail: JsonObject): JsonObject => {
+      if (event !== 'forked' || !isGiven) return detail
+      const { from: _, ...rest } = detail
+      return rest
+    }
     return rows.map(([no, event, compactionId, runId, at, actor, detail]) => ({
       no: no as number,
       event: event as string,
@@ -209,7 +217,8 @@ const readAudit = reading(
       runId: (runId as string | null) ?? undefined,
       at: at as number,
       actor: (actor as string | null) ?? undefined,
-      detail: detail === null ? undefined : parseStoredObject(detail, 'detail', `audit entry ${no}`),
+      detail:
+        detail === null ? undefined : shown(event, parseStoredObject(detail, 'detail', `audit entry ${no}`)),
     }))
   },
 )
