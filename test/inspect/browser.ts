@@ -99,7 +99,7 @@ const REPORT_VIOLATIONS = `addEventListener('securitypolicyviolation', ({ violat
   reportProblem('policy: ' + violatedDirective + ' ' + blockedURI + ' ' + sample))`
 /** What is loading in sight, as the beginning of its HTML. */
 const LOADING = `[...document.querySelectorAll('[aria-busy="true"], .skeleton, .difference-waiting')]
-  .filter((one) => [...one.getClientRects()].some(({ top, bottom }) => top < innerHeight && bottom > 0))
+  .filter((one) => one.checkVisibility() && [...one.getClientRects()].some(({ top, bottom }) => top < innerHeight && bottom > 0))
   .map((one) => one.outerHTML.slice(0, 120))`
 const TWO_FRAMES = `new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(() => resolve())))`
 
