@@ -60,7 +60,7 @@ export function SessionCosts({ session, version }: TabProps) {
       <Toolbar title="Costs of this session" period={period} onPeriod={setPeriod} isConnected={true} />
       <Show of={costs} lines={8}>
         {(found) => (
-          <Found costs={found} period={period}>
+          <Found costs={found} period={period} none={<Imported sessionId={session.id} version={version} />}>
             <Savings sessionId={session.id} version={version} />
           </Found>
         )}
@@ -125,10 +125,13 @@ function Toolbar({
 function Found({
   costs,
   period,
+  none,
   children,
 }: {
   readonly costs: CostsFound
   readonly period: Period
+  /** Shown if nothing was ever recorded. */
+  readonly none?: ComponentChildren
   readonly children: ComponentChildren
 }) {
   const models = byModel(costs.requests)
@@ -139,13 +142,10 @@ function Found({
   const shown = measure ?? (hasPrices ? 'cost' : 'tokens')
   const days = daysWithCosts(costs)
   if (days === undefined)
-    return (
-      <Empty title={period === 'all' ? 'No usage was recorded.' : 'No usage was recorded in this period.'}>
-        <p>
-          Costs come from the usage that providers report. <code>recordResponse</code> and{' '}
-          <code>requests.recordUsage</code> record it, and so do the middleware and the adapters.
-        </p>
-      </Empty>
+    return period === 'all' ? (
+      (none ?? <NotRecorded title="No usage was recorded." />)
+    ) : (
+      <NotRecorded title="No usage was recorded in this period." />
     )
   const start = startOf(period, Date.now())
   const data = chartData(costs, {
@@ -219,9 +219,36 @@ function Found({
       </section>
       <p class="dim small">
         Costs are list prices in US dollars; what you pay may differ. “–” means that no price is known.
-        Requests without reported usage aren’t counted.
+        Requests without reported usage and those of imported conversations aren’t counted.
       </p>
     </>
+  )
+}
+
+/** The usage that came with an imported conversation: only its sums are stored, without days. */
+function Imported({ sessionId, version }: { readonly sessionId: string; readonly version: string }) {
+  const { value } = useCall('requests.usage', [sessionId], version)
+  if (value === undefined || value.total.requests === 0) return <NotRecorded title="No usage was recorded." />
+  const { requests, inputTokens, cacheReadTokens, cacheCreationTokens, outputTokens, cost } = value.total
+  return (
+    <Empty title={`${counted(requests, 'request')}, ${money(cost)}`}>
+      <p>
+        This usage was imported with the conversation:{' '}
+        {short(inputTokens + cacheReadTokens + cacheCreationTokens)} tokens of input and {short(outputTokens)}{' '}
+        of output. Only the sums are stored, so there are no costs by day.
+      </p>
+    </Empty>
+  )
+}
+
+function NotRecorded({ title }: { readonly title: string }) {
+  return (
+    <Empty title={title}>
+      <p>
+        Costs come from the usage that providers report. <code>recordResponse</code> and{' '}
+        <code>requests.recordUsage</code> record it, and so do the middleware and the adapters.
+      </p>
+    </Empty>
   )
 }
 

@@ -53,6 +53,7 @@ export function NewCompaction({
       own={own}
       hasOwnStages={settings.stages !== undefined}
       available={stats.availableInputTokens}
+      scale={stats.estimated === 0 ? 1 : stats.breakdown.conversationHistory / stats.estimated}
       live={live}
       onClose={onClose}
     />
@@ -64,6 +65,7 @@ function Planner({
   own,
   hasOwnStages,
   available,
+  scale,
   live,
   onClose,
 }: {
@@ -71,6 +73,8 @@ function Planner({
   readonly own: PreviewSettings
   readonly hasOwnStages: boolean
   readonly available: number
+  /** The provider's tokens for each estimated one. */
+  readonly scale: number
   readonly live: Live
   onClose(): void
 }) {
@@ -192,7 +196,7 @@ function Planner({
             <Skeleton lines={6} />
           ) : (
             <div class={isWaiting ? 'difference-waiting' : ''}>
-              <Planned session={session} preview={preview} />
+              <Planned session={session} preview={preview} scale={scale} />
               <footer class="planner-foot">
                 <button
                   type="button"
@@ -293,7 +297,15 @@ export function progressWords({ phase, stage, tokensBefore, tokensAfter, targetT
   return phase === 'failed' ? 'Ended without effect.' : phase
 }
 
-function Planned({ session, preview }: { readonly session: Session; readonly preview: NamedPreview }) {
+function Planned({
+  session,
+  preview,
+  scale,
+}: {
+  readonly session: Session
+  readonly preview: NamedPreview
+  readonly scale: number
+}) {
   const { compactions, summaryPending, reason, offTarget, fits, invalidatedReasoning } = preview
   const { imagesBefore, imagesAfter, mediaBytesBefore, mediaBytesAfter } = preview
   const hidden = compactions.reduce((sum, one) => sum + one.rowsHidden, 0)
@@ -336,6 +348,12 @@ function Planned({ session, preview }: { readonly session: Session; readonly pre
           </div>
         )}
       </dl>
+      {Math.abs(scale - 1) > 0.03 && (
+        <p class="dim small">
+          These are estimated tokens. By the provider’s reports, {short(1000)} of them are about{' '}
+          {short(1000 * scale)}.
+        </p>
+      )}
       {reason !== undefined && <p>{IDLE_WORDS[reason]}</p>}
       {offTarget !== undefined && <p class="dim">{OFF_TARGET_WORDS[offTarget]}</p>}
       {!fits && <p class="warn-text">The request would still not fit.</p>}

@@ -14,7 +14,7 @@ import { type Live, useLive } from './live.ts'
 import { Requests } from './requests.tsx'
 import { go, type Route, sessionLink, sessionsLink, TABS, type Tab } from './router.ts'
 import { partsOf, type TabProps } from './session-tab.ts'
-import { attempt, Badge, Bar, Dialog, Failed, Id, Legend, Menu, Skeleton, Time } from './ui.tsx'
+import { attempt, Badge, Bar, Dialog, Empty, Failed, Id, Legend, Menu, Skeleton, Time } from './ui.tsx'
 
 const NAMES: { readonly [tab in Tab]: string } = {
   conversation: 'Conversation',
@@ -78,7 +78,15 @@ export function SessionPage({ route }: { readonly route: Extract<Route, { page: 
     return (
       <div class="page">
         <h1>{id}</h1>
-        <Failed error={session.error} retry={session.reload} />
+        {session.error.code === 'SESSION_NOT_FOUND' ? (
+          <Empty title="There is no session with this id.">
+            <p>
+              It may have been purged, or it is in another store. <a href={sessionsLink()}>All sessions</a>
+            </p>
+          </Empty>
+        ) : (
+          <Failed error={session.error} retry={session.reload} />
+        )}
       </div>
     )
   if (shown === undefined || !ready)
@@ -192,11 +200,23 @@ function Header({
 
 /** Where the limit of the bar comes from. */
 function limitWords({ availableInputTokens, contextWindow, outputReserve }: ContextStats): string {
-  const window = `The window of the model has ${short(contextWindow.tokens)} tokens`
+  const { tokens, source, entry } = contextWindow
+  const isAssumed = source === 'default' || (source === 'registry' && entry === '_default')
+  const window = isAssumed
+    ? `No window is known for the model, so ${short(tokens)} tokens are assumed`
+    : `The window of the model has ${short(tokens)} tokens`
   return contextWindow.tokens - outputReserve.tokens > availableInputTokens
     ? `${window}; the settings or the provider limit the input to ${short(availableInputTokens)}.`
     : `${window}; ${short(outputReserve.tokens)} of them are reserved for the answer.`
 }
+
+/** Whether the provider reported far less than what the view must have. */
+const isFarFromEstimate = ({
+  source,
+  estimated,
+  calibration,
+  estimatedInputTokens: used,
+}: ContextStats): boolean => source.startsWith('measured') && estimated * calibration.ratio > 1.5 * used
 
 const SOURCES: { readonly [source in ContextStats['source']]: string } = {
   measured: 'The provider reported this number of tokens.',
@@ -229,6 +249,8 @@ function ContextBar({ stats }: { readonly stats: ContextStats }) {
       <Legend parts={parts} />
       <p class="dim small">
         {limitWords(stats)} {SOURCES[stats.source]}
+        {isFarFromEstimate(stats) &&
+          ` By an estimate, the view has ${short(stats.estimated)} tokens: something else was sent, such as what the agent compacted itself.`}
       </p>
     </details>
   )
