@@ -12,6 +12,8 @@ import { schemasOf } from './schemas.ts'
 const OF_ALL_FAMILIES = {
   'sessions in a list':
     /^select (?:provider|id)\b.* from "s"\.sessions as undertext_sessions where archived_at is (?:not )?null and staged_by is null and (?:true|\(newest_at, added, family, no\) < \(.*\)) and .* order by newest_at desc, added desc/,
+  'costs by day':
+    /^select \((?:r\.at|c\.created_at) \+ .* from "s"\.(?:requests r|compactions c) join "s"\.sessions s on s\.family = [rc]\.family .* s\.staged_by is null and [rc]\.\w+ between /,
   'imports in progress': /^select id, staged_by, .* where staged_by is not null$/,
   'an incarnation': /^select 1 from "s"\.sessions as undertext_sessions where incarnation = \$1$/,
   'a job by its id': /^select j\.id, .* where j\.id = \$1$/,
