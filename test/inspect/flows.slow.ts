@@ -175,10 +175,10 @@ describe.skipIf(browser === undefined)('the page', () => {
       await visit(session('conversation'))
       await page.getByRole('combobox', { name: 'Role' }).selectOption('summary')
       // Three summaries: the second replaces the first, and the newest the second.
-      const open = page.getByRole('button', { name: 'What this summary replaces' })
       await expect.poll(() => page.getByRole('feed').locator('.is-summary').count()).toBe(3)
-      await open.last().click()
-      const sources = page.locator('.opens').last()
+      const sources = page.getByRole('article', { name: 'Inserted after message 144' })
+      // By keyboard: rows that were never in sight are measured now, and move what is beneath the pointer.
+      await sources.getByRole('button', { name: 'What this summary replaces' }).press('Enter')
       await sources.getByText(/tokens in 134 messages/).waitFor()
       await sources.getByRole('button', { name: /3–80/ }).click()
       await sources.getByRole('button', { name: 'What this summary replaces' }).last().click()
