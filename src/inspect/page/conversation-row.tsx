@@ -69,6 +69,7 @@ function RowHead({ row, context }: { readonly row: LoadedRow; readonly context: 
   const { sessionId } = context
   const { position, role, kind, pinned } = row
   const model = modelOf(row.metadata)
+  const speaker = speakerOf(row.metadata)
   return (
     <header class="row-head">
       {position === undefined ? (
@@ -87,6 +88,7 @@ function RowHead({ row, context }: { readonly row: LoadedRow; readonly context: 
       <span class={`row-role role-${kind === 'message' ? role : kind}`}>
         {kind === 'message' ? role : kind}
       </span>
+      {speaker !== undefined && <span class="row-model">{speaker}</span>}
       {pinned && (
         <Badge kind="accent" title="Compactions keep it">
           <span aria-hidden="true">⚑ </span>pinned
@@ -116,6 +118,12 @@ function RowHead({ row, context }: { readonly row: LoadedRow; readonly context: 
       <RowMenu row={row} context={context} />
     </header>
   )
+}
+
+/** The name of a speaker in a message of the OpenAI form. */
+function speakerOf(metadata: LoadedRow['metadata']): string | undefined {
+  const { name } = (metadata?.openai ?? {}) as { readonly name?: unknown }
+  return typeof name === 'string' && name !== '' ? name : undefined
 }
 
 function modelOf(metadata: LoadedRow['metadata']): string | undefined {

@@ -191,7 +191,11 @@ function Header({
           </Menu>
         )}
       </div>
-      {stats !== undefined && <ContextBar stats={stats} />}
+      {stats !== undefined ? (
+        <ContextBar stats={stats} />
+      ) : (
+        session.messageCount > 0 && <div class="context-bar" aria-hidden="true" />
+      )}
       {isRenaming && <Rename session={session} onClose={() => setRenaming(false)} />}
       {isExporting && <Export session={session} onClose={() => setExporting(false)} />}
     </header>
