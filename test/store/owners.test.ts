@@ -247,7 +247,8 @@ it('every option owner of the source is in the table above', () => {
       sites.push(`${file} ${[...declared].at(-1)?.[1]}`)
     }
     // Tools of MCP and the inspector receive JSON, which has no undefined; a history has its owner, and no option.
-    if (file.startsWith('cli/') || file.startsWith('inspect/') || file === 'storage/records/records.ts') continue
+    if (file.startsWith('cli/') || file.startsWith('inspect/') || file === 'storage/records/records.ts')
+      continue
     // One of a union of exact objects: it must be there.
     if (file === 'compat/notes-memory.ts') continue
     expect(text, file).not.toMatch(/\bowner: (z\.|\w*(name|Name|label|Label)Schema)/)

@@ -123,7 +123,9 @@ export function describeDropReasoning({ open, openBoth, keeps }: Contract): void
       const ids = await appendAll(store, LOOPS)
       await store.messages.pin(S, [ids[3]!])
       const first = await applyStage(store, dropReasoning(), S)
-      expect((await store.compactions.get(S, first!)).replaced).toEqual([{ messageId: ids[5], position: 6, part: 0 }])
+      expect((await store.compactions.get(S, first!)).replaced).toEqual([
+        { messageId: ids[5], position: 6, part: 0 },
+      ])
       await store.messages.unpin(S, [ids[3]!])
       const second = await applyStage(store, dropReasoning(), S)
       expect((await store.compactions.get(S, second!)).partsReplaced).toBe(3)
