@@ -1,11 +1,17 @@
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks'
 import type { Answer, Arguments, Facts, Result, Verb } from '../verbs.ts'
+import { CONNECTED } from './live.ts'
 import { ownerOfPage } from './router.ts'
 
 /* Calls of the store's methods over HTTP. */
 
 /** What the server wrote into the document. */
 export const facts: Facts = JSON.parse(document.getElementById('facts')?.textContent ?? '{}')
+
+/** Sets the title of the browser's tab: what it shows, the name of the store, and the product. */
+export function setTitle(...shown: readonly (string | undefined)[]): void {
+  document.title = [...shown, facts.title, 'undertext'].filter((part) => part !== undefined).join(' · ')
+}
 
 /** A call that the store or the server refused, or that didn't arrive. Its message says what to do. */
 export class CallError extends Error {
@@ -128,6 +134,12 @@ export function useCall<V extends Verb>(
     return () => abort.abort()
   }, [key, version, repeats])
   const reload = useCallback(() => setRepeats((count) => count + 1), [])
+  const isUnreachable = state.error?.code === 'UNREACHABLE'
+  useEffect(() => {
+    if (!isUnreachable) return
+    addEventListener(CONNECTED, reload)
+    return () => removeEventListener(CONNECTED, reload)
+  }, [isUnreachable, reload])
   const isOther = state.key !== key
   return {
     value: isOther ? undefined : state.value,

@@ -24,6 +24,9 @@ export type Progress = {
   readonly targetTokens?: number
 }
 
+/** The event of the window when the server answers, also again. */
+export const CONNECTED = 'undertext-connected'
+
 /** Listens to the server as long as the component exists. */
 export function useLive(sessionId?: string): Live {
   const [state, setState] = useState<LiveState>()
@@ -44,7 +47,10 @@ export function useLive(sessionId?: string): Live {
       // Browsers open six connections to a host, for all tabs together. A hidden tab reads the state again when it is shown.
       if (document.visibilityState === 'hidden') return
       source = new EventSource(`events${query}`)
-      source.addEventListener('open', () => setConnected(true))
+      source.addEventListener('open', () => {
+        setConnected(true)
+        dispatchEvent(new Event(CONNECTED))
+      })
       source.addEventListener('error', () => setConnected(false))
       source.addEventListener('state', (event) => setState(JSON.parse(event.data)))
       source.addEventListener('progress', (event) => setProgress(JSON.parse(event.data)))

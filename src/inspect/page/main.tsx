@@ -1,6 +1,6 @@
 import { render } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
-import { facts } from './api.ts'
+import { facts, setTitle } from './api.ts'
 import { Costs } from './costs.tsx'
 import { useKeys } from './keys.tsx'
 import { go, readRoute, sessionsLink, useRoute } from './router.ts'
@@ -104,14 +104,13 @@ function ThemeButton() {
   )
 }
 
-/** Titles of the browser's tabs and history. */
-function titleOf(hash: string): string {
-  const route = readRoute(hash)
-  return route.page === 'session' ? `${route.tab} · undertext` : 'undertext'
+/** Titles of the browser's tabs and history. A session writes its own. */
+function nameTab(): void {
+  const { page } = readRoute(location.hash)
+  if (page !== 'session') setTitle(page === 'costs' ? 'Costs' : undefined)
 }
-addEventListener('hashchange', () => {
-  document.title = titleOf(location.hash)
-})
+addEventListener('hashchange', nameTab)
+nameTab()
 
 const root = document.getElementById('app')!
 root.replaceChildren()

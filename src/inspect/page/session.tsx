@@ -3,7 +3,7 @@ import { useEffect, useState } from 'preact/hooks'
 import type { Session } from '../../storage/storage.ts'
 import type { ContextStats } from '../../store/compaction/stats.ts'
 import { archive, bringBack, canChange, fork, rename } from './actions.tsx'
-import { CallError, download, facts, useCall } from './api.ts'
+import { CallError, download, facts, setTitle, useCall } from './api.ts'
 import { Compactions } from './compactions.tsx'
 import { ContextView } from './context.tsx'
 import { Conversation } from './conversation.tsx'
@@ -66,6 +66,8 @@ export function SessionPage({ route }: { readonly route: Extract<Route, { page: 
   if (session.value !== undefined && session.value !== kept.session)
     setKept({ ...kept, session: session.value })
   if (stats.value && stats.value !== kept.stats) setKept({ ...kept, stats: stats.value })
+  const name = shown?.title ?? id
+  useEffect(() => setTitle(name, NAMES[tab]), [name, tab])
   useKeys(
     'Session',
     TABS.map((one, at) => ({ keys: String(at + 1), label: NAMES[one], run: () => go(sessionLink(id, one)) })),

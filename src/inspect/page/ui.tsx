@@ -389,6 +389,8 @@ export function Menu({
             type="button"
             class={item.danger ? 'danger-text' : ''}
             onClick={() => {
+              // Before it runs: what it opens takes the focus from there, and gives it back.
+              box.current?.querySelector('summary')?.focus()
               close()
               item.run()
             }}
