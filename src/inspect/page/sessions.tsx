@@ -5,7 +5,7 @@ import { asCallError, type CallError, call, facts, useCall } from './api.ts'
 import { counted, money, percent, whole } from './format.ts'
 import { useKeys } from './keys.tsx'
 import { useLive } from './live.ts'
-import { go, type Query, sessionLink, sessionsLink } from './router.ts'
+import { go, type Query, readRoute, sessionLink, sessionsLink } from './router.ts'
 import { Bar, Empty, Failed, Menu, Skeleton, Time, tokensByCategory } from './ui.tsx'
 
 const PAGE = 50
@@ -106,8 +106,13 @@ function linkOf(session: ListedSession): string {
 
 function Filter({ query }: { readonly query: Query }) {
   const [text, setText] = useState(query.search ?? '')
-  const change = (name: string, value: string): void =>
-    go(sessionsLink({ ...query, [name]: value || undefined }), { replace: true })
+  // What is typed stays while the page is shown again, and each field keeps what the other one just wrote.
+  const [owner, setOwner] = useState(query.owner ?? '')
+  useEffect(() => setOwner(query.owner ?? ''), [query.owner])
+  const change = (name: string, value: string): void => {
+    const { query: newest } = readRoute(location.hash)
+    go(sessionsLink({ ...newest, [name]: value || undefined }), { replace: true })
+  }
   return (
     <>
       <input
@@ -126,7 +131,8 @@ function Filter({ query }: { readonly query: Query }) {
           class="owner-filter"
           aria-label="Owner"
           placeholder="Owner"
-          value={query.owner ?? ''}
+          value={owner}
+          onInput={(event) => setOwner(event.currentTarget.value)}
           onChange={(event) => change('owner', event.currentTarget.value)}
         />
       )}
