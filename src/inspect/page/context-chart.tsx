@@ -349,6 +349,12 @@ function Marks({
           )
         })}
       </section>
+      {!isEmpty && (
+        <p class="dim small">
+          Events: a letter is a compaction, « a rewind, a number several at one answer. Point at one, or open
+          it.
+        </p>
+      )}
       {opened !== undefined && (
         <div class="timeline-opened">
           <HappeningList sessionId={sessionId} happenings={opened.happenings} />

@@ -197,7 +197,7 @@ export function hiddenWords(compaction: Compaction): string {
 
 const HIDING_WORDS: { readonly [kind in Compaction['kind']]?: string } = {
   condense: 'Summarized',
-  truncate: 'Cut off',
+  truncate: 'Truncated',
   prune: 'Pruned',
 }
 

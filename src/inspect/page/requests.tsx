@@ -140,7 +140,14 @@ const EVENT_WORDS: { readonly [event in ViewEvent]: { readonly label: string; re
   redo: { label: 'redone', title: 'A compaction was redone since the request before.' },
 }
 
-/** The requests, newest first. Only rows in sight are elements, so that thousands are as fast as ten. */
+/** The orders of the list: what was sent last, what lost most, what cost most. */
+const ORDERS = {
+  newest: { label: 'newest first', value: ({ no }: ListedRequest) => no },
+  lost: { label: 'largest cache loss', value: ({ lostTokens }: ListedRequest) => lostTokens },
+  cost: { label: 'highest cost', value: ({ request }: ListedRequest) => request.cost ?? 0 },
+} as const
+
+/** The requests. Only rows in sight are elements, so that thousands are as fast as ten. */
 function RequestList({
   rows,
   chosen,
@@ -154,6 +161,11 @@ function RequestList({
   readonly sessionId: string
 }) {
   const box = useRef<HTMLDivElement>(null)
+  const [order, setOrder] = useState<keyof typeof ORDERS>('newest')
+  const ordered = useMemo(() => {
+    const { value } = ORDERS[order]
+    return [...rows].sort((a, b) => value(b) - value(a) || b.no - a.no)
+  }, [rows, order])
   const [sight, setSight] = useState({ top: 0, height: 800 })
   const measure = (): void => {
     const element = box.current
@@ -165,7 +177,7 @@ function RequestList({
     if (box.current !== null) observer.observe(box.current)
     return () => observer.disconnect()
   }, [])
-  const place = rows.length - 1 - chosen
+  const place = ordered.indexOf(rows[chosen]!)
   useEffect(() => {
     const element = box.current
     if (element === null || chosen === -1) return
@@ -173,7 +185,7 @@ function RequestList({
     if (top < element.scrollTop) element.scrollTop = top
     else if (top + ROW_HEIGHT > element.scrollTop + element.clientHeight)
       element.scrollTop = top + ROW_HEIGHT - element.clientHeight
-  }, [chosen === -1 ? undefined : rows[chosen]?.request.id])
+  }, [chosen === -1 ? undefined : rows[chosen]?.request.id, order])
   const { from, to } = rowsInSight(sight, ROW_HEIGHT, rows.length)
   const largest = useMemo(
     () => rows.reduce((most, { request }) => Math.max(most, sumOf(inputOf(request) ?? NO_INPUT)), 1),
@@ -183,12 +195,29 @@ function RequestList({
     <section class="requests-list" aria-label="Requests">
       <header class="requests-list-head">
         <h2>{counted(rows.length, 'request')}</h2>
-        <span class="dim small">{isDone ? 'newest first' : 'loading …'}</span>
+        {isDone ? (
+          <select
+            aria-label="Order"
+            value={order}
+            onChange={(event) => {
+              setOrder(event.currentTarget.value as keyof typeof ORDERS)
+              box.current?.scrollTo({ top: 0 })
+            }}
+          >
+            {Object.entries(ORDERS).map(([name, { label }]) => (
+              <option key={name} value={name}>
+                {label}
+              </option>
+            ))}
+          </select>
+        ) : (
+          <span class="dim small">loading …</span>
+        )}
       </header>
       <div class="requests-scroll" ref={box} onScroll={measure}>
         <ol style={{ height: `${rows.length * ROW_HEIGHT}px` }}>
           {Array.from({ length: to - from }, (_, at) => {
-            const row = rows[rows.length - 1 - from - at]!
+            const row = ordered[from + at]!
             return (
               <li
                 key={row.request.id}
@@ -200,8 +229,8 @@ function RequestList({
                 <Row
                   row={row}
                   largest={largest}
-                  isNewDay={isOtherDay(rows[rows.length - from - at]?.request, row.request)}
-                  isChosen={rows.length - 1 - from - at === chosen}
+                  isNewDay={isOtherDay(ordered[from + at - 1]?.request, row.request)}
+                  isChosen={from + at === place}
                   link={sessionLink(sessionId, 'requests', { request: row.request.id })}
                 />
               </li>

@@ -143,7 +143,7 @@ function Header({
           ←
         </a>
         <h1 title={title ?? id}>{title ?? <span class="untitled">{id}</span>}</h1>
-        <Id id={id} />
+        {title !== undefined && <Id id={id} />}
         {!live.connected && <Badge kind="warn">not connected</Badge>}
         {live.state?.session?.turn && <Badge kind="accent">answering</Badge>}
         {run && <Badge kind="accent">compacting</Badge>}

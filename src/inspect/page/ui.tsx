@@ -195,7 +195,8 @@ export function ask(question: Question): Promise<boolean> {
 /** Says what happened, and offers to undo it. */
 export function toast(given: Toast): void {
   const no = ++toasts
-  showToasts((shown) => [...shown.slice(-2), { ...given, no }])
+  // An offer to undo is only good for what was done last.
+  showToasts((shown) => [...shown.filter(({ undo }) => undo === undefined).slice(-2), { ...given, no }])
   setTimeout(() => dismiss(no), given.undo === undefined && given.kind !== 'bad' ? 5_000 : 20_000)
 }
 
