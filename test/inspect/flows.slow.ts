@@ -382,6 +382,22 @@ describe.skipIf(browser === undefined)('the page', () => {
       await served.close()
     })
 
+    flow(
+      'lists first, in the order of losses, the request that lost most',
+      async ({ page, visit, served }) => {
+        const { requests } = served.store
+        const lost = []
+        for (const { id } of await requests.list(DEMO_SESSION, { limit: 1_000 })) {
+          const found = await requests.compare(DEMO_SESSION, id)
+          lost.push(found.before === undefined ? 0 : (found.lost?.tokens ?? 0))
+        }
+        const most = lost.indexOf(Math.max(...lost)) + 1
+        await visit(session('requests'))
+        await page.getByRole('combobox', { name: 'Order' }).selectOption('largest cache loss')
+        await page.locator('.request-item').first().getByText(`#${most}`, { exact: true }).waitFor()
+      },
+    )
+
     flow('shows the first change: the message and the character', async ({ page, visit }) => {
       await visit(`${session('requests')}?answer=${AFTER_SUMMARY}`)
       const change = page.locator('.request-first-change')
