@@ -1,7 +1,8 @@
 import { isUndertextError } from '../../core/errors.ts'
-import { defined, isObject } from '../../core/messages/json.ts'
+import { defined } from '../../core/messages/json.ts'
 import { shownTitle } from '../../core/messages/title.ts'
-import type { ListedSession, MessageCounts, Session } from '../../storage/storage.ts'
+import { callerOf } from '../../core/retention/subagent.ts'
+import type { ListedSession, MessageCounts } from '../../storage/storage.ts'
 import type { Store } from '../../store/store.ts'
 import type { Context } from '../command.ts'
 import type { Given } from '../declarations.ts'
@@ -50,7 +51,7 @@ async function listed(whole: Store, session: ListedSession): Promise<Listed> {
     ...session,
     tokens,
     counts: (await store.sessions.get(id, { counts: true })).counts,
-    parent: parentOf(session),
+    parent: callerOf(session),
   }
 }
 
@@ -62,16 +63,6 @@ export async function tokensIn(store: Store, id: string): Promise<number | undef
     if (isUndertextError(error, 'ESTIMATOR_UNKNOWN')) return undefined
     throw error
   }
-}
-
-/** For a subagent of Claude Code, the session that called it, with the prefix under which both were imported. */
-export function parentOf({ id, metadata }: Session): string | undefined {
-  const about = metadata?.['claude-code']
-  if (!isObject(about)) return undefined
-  const { sessionId, agentId } = about
-  if (typeof sessionId !== 'string' || typeof agentId !== 'string') return undefined
-  const end = [`${sessionId}/agent-${agentId}`, `agent-${agentId}`].find((one) => id.endsWith(one))
-  return end === undefined ? undefined : id.slice(0, -end.length) + sessionId
 }
 
 /** The sessions of a page, each subagent's below the session that called it, if that is on the page. */

@@ -18,3 +18,22 @@ export function isSubagent(metadata: JsonObject | undefined): boolean {
 function fieldsOf(value: unknown): { readonly [name: string]: unknown } {
   return isObject(value) ? value : {}
 }
+
+/**
+ * Returns the id of the session that called a session as a subagent, if its metadata names one. The agents of Claude Code are named after
+ * it: `ID/agent-…`.
+ */
+export function callerOf({
+  id,
+  metadata,
+}: {
+  readonly id: string
+  readonly metadata: JsonObject | undefined
+}): string | undefined {
+  const { subagentOf } = fieldsOf(metadata?.undertext)
+  if (typeof subagentOf === 'string') return subagentOf
+  const { sessionId, agentId } = fieldsOf(metadata?.['claude-code'])
+  if (typeof sessionId !== 'string' || typeof agentId !== 'string') return undefined
+  const end = [`${sessionId}/agent-${agentId}`, `agent-${agentId}`].find((one) => id.endsWith(one))
+  return end === undefined ? undefined : id.slice(0, -end.length) + sessionId
+}

@@ -1,4 +1,5 @@
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks'
+import { callerOf } from '../../core/retention/subagent.ts'
 import type { ListedSession } from '../../storage/storage.ts'
 import { archive, canChange } from './actions.tsx'
 import { asCallError, type CallError, call, facts, useCall } from './api.ts'
@@ -294,18 +295,8 @@ function folded(sessions: readonly Shown[]): readonly {
 }
 
 /** The session that a session belongs under: the one it was forked from, or whose subagent it is. */
-export function parentOf({ id, metadata, forkedFrom }: ListedSession): string | undefined {
-  if (forkedFrom !== undefined) return forkedFrom.sessionId
-  const own = metadata?.undertext as { readonly subagentOf?: unknown } | undefined
-  if (typeof own?.subagentOf === 'string') return own.subagentOf
-  const { sessionId, agentId } = (metadata?.['claude-code'] ?? {}) as {
-    readonly sessionId?: unknown
-    readonly agentId?: unknown
-  }
-  if (typeof sessionId !== 'string' || typeof agentId !== 'string') return undefined
-  const end = [`${sessionId}/agent-${agentId}`, `agent-${agentId}`].find((one) => id.endsWith(one))
-  return end === undefined ? undefined : id.slice(0, -end.length) + sessionId
-}
+const parentOf = (session: ListedSession): string | undefined =>
+  session.forkedFrom?.sessionId ?? callerOf(session)
 
 type SessionList = {
   readonly sessions: readonly Shown[]

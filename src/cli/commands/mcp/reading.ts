@@ -5,6 +5,7 @@ import { headOf } from '../../../core/messages/characters.ts'
 import { defined } from '../../../core/messages/json.ts'
 import type { ViewMessage } from '../../../core/messages/message.ts'
 import { shownTitle } from '../../../core/messages/title.ts'
+import { callerOf } from '../../../core/retention/subagent.ts'
 import { isAssumed } from '../../../core/tokens/windows.ts'
 import type { Compaction, Session } from '../../../storage/storage.ts'
 import { headWithin } from '../../../store/recall/answer.ts'
@@ -17,7 +18,7 @@ import { providerAndModel } from '../../options.ts'
 import { count, counted, fromTo, percent } from '../../output/figures.ts'
 import { momentOf } from '../../references.ts'
 import { kindName, readTimeline, workOf } from '../log.ts'
-import { parentOf, tokensIn } from '../sessions.ts'
+import { tokensIn } from '../sessions.ts'
 import { requestFigures } from '../stats.ts'
 import {
   digestOf,
@@ -75,7 +76,7 @@ async function listed(store: Store, session: Session): Promise<Listed> {
   const { messages, visible } = (await store.sessions.get(id, { counts: true })).counts
   return {
     ...session,
-    ...{ sessionId: id, messages, visibleRows: visible, parentSessionId: parentOf(session) },
+    ...{ sessionId: id, messages, visibleRows: visible, parentSessionId: callerOf(session) },
     tokens: messageCount === 0 ? 0 : await tokensIn(store, id),
     compactionsInForce: session.activeCompactions,
   }
