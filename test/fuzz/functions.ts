@@ -15,6 +15,7 @@ import * as compat from '../../src/compat/index.ts'
 import * as stages from '../../src/core/stages/index.ts'
 import * as tokens from '../../src/core/tokens/index.ts'
 import * as core from '../../src/index.ts'
+import * as inspect from '../../src/inspect/index.ts'
 import * as recall from '../../src/store/recall/index.ts'
 import * as transfer from '../../src/transfer/index.ts'
 import { call, result, say } from '../support/conversation.ts'
@@ -145,6 +146,23 @@ function method<T>(
   return { call: (...given) => withNewStore((target) => act(make(target), ...given)), args }
 }
 
+/** A call of the inspector's page: whatever it contains, the answer is a value or an error with a code of its own. */
+async function calledOverHttp(verb: unknown, args: unknown): Promise<void> {
+  let body: string
+  try {
+    body = JSON.stringify({ verb, args })
+  } catch {
+    return
+  }
+  const request = new Request('http://127.0.0.1/call', {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body,
+  })
+  const answer = await (await inspect.inspector(store)(request)).json()
+  if (answer.error?.code === 'INTERNAL') throw new Error('the call failed within')
+}
+
 const agentSession = (target: core.Store) =>
   new openaiAgents.UndertextSession({ store: target, sessionId: 's' })
 const ITEMS = () => openaiAgents.toAgentItems(MESSAGES)
@@ -267,6 +285,11 @@ export const FUNCTIONS: Readonly<Record<string, Row>> = {
     args: () => [FLAT, 50, { provider: 'openai' }],
   },
 
+  inspector: {
+    call: (given, options) => inspect.inspector(given, options),
+    args: () => [store, { readonly: true, title: 'Chats', actor: 'fuzz', basePath: '/inspect' }],
+  },
+  'inspector (a call)': { call: calledOverHttp, args: () => ['getMessages', ['s', { limit: 3 }]] },
   openStore: {
     call: async (options) => (await core.openStore(':memory:', options)).close(),
     args: () => [

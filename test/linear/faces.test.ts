@@ -50,6 +50,8 @@ const NO_TEXT_COMMANDS = new Set([
   'completion',
   'fork',
   'import',
+  // Its calls are methods of the store.
+  'inspect',
   'move',
   'notes',
   'purge',
