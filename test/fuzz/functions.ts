@@ -159,7 +159,7 @@ async function calledOverHttp(verb: unknown, args: unknown): Promise<void> {
     headers: { 'content-type': 'application/json' },
     body,
   })
-  const answer = await (await inspect.inspector(store)(request)).json()
+  const answer = (await (await inspect.inspector(store)(request)).json()) as { error?: { code: string } }
   if (answer.error?.code === 'INTERNAL') throw new Error('the call failed within')
 }
 
