@@ -110,6 +110,8 @@ const OTHERS: ReadonlySet<string> = new Set([
   `${PREFIX}DEBUG`,
   `${PREFIX}SHARED`,
   `${PREFIX}PG`,
+  `${PREFIX}CHROMIUM`,
+  `${PREFIX}SCREENSHOTS`,
   ...['', '_KILL', '_START'].map((rest) => `${PREFIX}CITUS${rest}`),
 ])
 
