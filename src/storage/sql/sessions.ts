@@ -333,7 +333,7 @@ function* page(
   [condition, ...values]: readonly [string, ...unknown[]] = ['true'],
 ): Work<Row[]> {
   const isArchived = archived ? 'archived_at is not null' : 'archived_at is null'
-  const rows: Row[] = []
+  let rows: Row[] = []
   for (const [range, ...place] of rangesAfter(sql, after)) {
     if (rows.length === limit) break
     const found = yield* sql.all(
@@ -342,7 +342,7 @@ function* page(
        order by newest_at desc, {newest} limit ?`,
       ...[...place, ...values, limit - rows.length],
     )
-    rows.push(...found)
+    rows = rows.concat(found)
   }
   return rows
 }

@@ -152,7 +152,8 @@ describe.skipIf(installed === undefined)('a migration of PostgreSQL', () => {
     expect(await atEach(server, kill)).toBeGreaterThan(MIGRATIONS.flat().length)
     const statements = await atEach(server, kill, FROM_THIS)
     expect(statements).toBeGreaterThan(statementCount('postgres'))
-  })
+    // A new database for each statement of all versions.
+  }, 240_000)
 
   it.each(['this', 'next'])('to %s version is made once by four processes at once', async (version) => {
     const script = join(import.meta.dirname, 'migrate-in-process.ts')
