@@ -102,11 +102,12 @@ function* besideMessage(sql: Sql, session: SessionHead, message: string | number
   let position = message
   if (typeof message === 'string') {
     const key = yield* requireKey(sql, session, message)
-    const row = (yield* sql.get(
+    const row = yield* sql.get(
       `select m.position, c.id from undertext_messages m left join undertext_compactions c on {family c} c.no = m.inserted_by
        where {family m} m.key = ?`,
       key,
-    ))!
+    )
+    if (row === undefined) throw new UndertextError('STORE_CORRUPT', { detail: `row ${key} is missing` })
     position = (row[0] ?? row[1]) as number | string
   }
   if (typeof position === 'string') return yield* besideCompaction(sql, session, position, side)

@@ -1,4 +1,4 @@
-import { invalid } from '../../core/errors.ts'
+import { invalid, UndertextError } from '../../core/errors.ts'
 import { partsOf, type StoredMessage } from '../../core/messages/message.ts'
 import { decodeCoverage, type RowSet } from '../../core/model/coverage.ts'
 import {
@@ -77,10 +77,9 @@ export const readSources = reading(
 
 /** Returns the number of the compaction that inserted a summary. Throws `INVALID_INPUT` for any other row. */
 function* summaryRow(sql: Sql, session: StoredSession, key: number): Work<number> {
-  const row = (yield* sql.get(
-    'select kind, inserted_by from undertext_messages where {family} key = ?',
-    key,
-  ))!
+  const row = yield* sql.get('select kind, inserted_by from undertext_messages where {family} key = ?', key)
+  // In a damaged file, an index may name a row that isn't there.
+  if (row === undefined) throw new UndertextError('STORE_CORRUPT', { detail: `row ${key} is missing` })
   if (decodeKind(row[0]) !== 'summary' || row[1] === null)
     throw invalid(`this message of session ${JSON.stringify(session.id)} isn't a summary`)
   return row[1] as number
