@@ -51,8 +51,8 @@ const storeOption = z.union(
 
 /**
  * Returns a handler that serves the inspector: a page that shows what is stored, what the model saw and what each compaction did, and that
- * undoes and previews compactions. Mount it behind the authentication of the application (docs/inspect.md): whoever reaches it can read the
- * store, and unless `readonly` is set, change it.
+ * undoes and previews compactions. Mount it behind the authentication of the application (docs/inspect.md): everyone who reaches it can read
+ * the store, and unless `readonly` is set, change it.
  *
  * Requests that come from other sites are refused. All responses forbid inline scripts, frames and other hosts; stored content is never
  * executed. Throws `INVALID_INPUT` for invalid options.

@@ -49,7 +49,7 @@ describe('the tokens that a provider could have read and did not', () => {
     expect(lostTokens(of('vertex', [9_000, 500], 'claude-opus-4-8'), of('vertex', [9_500, 0]))).toBe(500)
   })
 
-  it('are none below the minimum, and none for fewer than two blocks', () => {
+  it('are zero below the minimum, and for fewer than two blocks', () => {
     expect(lostTokens(of('openai', [1_000, 0]), of('openai', [2_000, 0]))).toBe(0)
     expect(lostTokens(of('openai', [3_000, 0]), of('openai', [1_000, 0]))).toBe(0)
     expect(lostTokens(of('google-ai', [4_000, 0]), of('google-ai', [5_000, 0]))).toBe(0)

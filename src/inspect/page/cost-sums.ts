@@ -282,7 +282,7 @@ const NAMES = ['input', 'cacheRead', 'cacheCreation', 'output'] as const
 
 /** The largest difference between a cost and the prices found, as a share: prices that depend on the length don't fit. */
 const TOLERANCE = 0.01
-/** Dollars for a token that are none: a tenth of a cent for a million. */
+/** A price per token, in dollars, that counts as zero: a tenth of a cent per million. */
 const ROUNDING = 1e-9
 
 /**

@@ -2,7 +2,7 @@ import { useEffect, useState } from 'preact/hooks'
 import type { LiveState } from '../verbs.ts'
 import { ownerOfPage } from './router.ts'
 
-/** The state of the store and of a session, whoever changed it; `connected` is false while the server doesn't answer. */
+/** The state of the store and of a session, also if another process changed it; `connected` is false while the server doesn't answer. */
 export type Live = {
   readonly state: LiveState | undefined
   readonly connected: boolean

@@ -163,7 +163,7 @@ function dayOf(time: string): string {
   return `(${time} + cast(? as integer) + ${SHIFT_MS}) / 86400000`
 }
 
-/** SQL: the compactions `c` that were applied. A rewind is none of them: it saves nothing. */
+/** SQL: the compactions `c` that were applied. Rewinds are left out, because they save nothing. */
 const APPLIED = `c.status in ('active', 'undone') and (c.kind <> 'manual' or c.coverage not like '%"w":1%')`
 
 /**

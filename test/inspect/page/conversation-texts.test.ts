@@ -167,7 +167,7 @@ describe('edits', () => {
     expect([added, removed]).toEqual([3_000, 3_000])
   })
 
-  it('are none in other arguments', () => {
+  it('are absent from other arguments', () => {
     expect(editsOf('read', { path: 'a' })).toEqual([])
     expect(editsOf('read', null)).toEqual([])
     expect(editsOf('read', { edits: ['x'] })).toEqual([])

@@ -114,7 +114,7 @@ describe('the rows that a sent message represents', () => {
     ])
   })
 
-  it('are none for a message that rendering added, and no message for a row that was left out', () => {
+  it('are empty for a message that rendering added, and leave out a row that was not sent', () => {
     const sent = [text('a'), results('1', 'Error: not executed'), text('c')]
     expect(originsOf(sent, [text('a'), text('left out'), text('c')], []).map(({ rows }) => rows)).toEqual([
       [0],

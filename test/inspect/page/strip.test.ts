@@ -57,7 +57,7 @@ describe('the segments of a session', () => {
     expect(segmentsOf(both, 1)).toEqual([{ from: 1, to: 1, effect: 'replaced', compactionId: 'b' }])
   })
 
-  it('are none for an empty session', () => {
+  it('don’t exist in an empty session', () => {
     expect(segmentsOf([], 0)).toEqual([])
   })
 })

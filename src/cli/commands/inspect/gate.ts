@@ -3,8 +3,8 @@ import type { Inspector } from '../../../inspect/index.ts'
 import { plain, respond } from '../../../inspect/security.ts'
 
 /*
- * Who may use the page that the command line serves: whoever opens the address that it printed. The token of the address becomes a cookie,
- * so that it stays out of addresses that are shown and shared.
+ * Who may use the page that the command line serves: those who open the address that it printed. The token of the address becomes a
+ * cookie, so that it stays out of addresses that are shown and shared.
  */
 
 /** Names under which a browser reaches the loopback interface. Another name is that of a site that resolves to it (DNS rebinding). */
