@@ -1,5 +1,6 @@
-import { crc32, deflateSync, inflateSync } from 'node:zlib'
+import { deflateSync, inflateSync } from 'node:zlib'
 import gifenc from 'gifenc'
+import { pngFile } from '../../test/inspect/demo-png.ts'
 
 const { applyPalette, GIFEncoder, quantize } = gifenc
 
@@ -8,6 +9,9 @@ const { applyPalette, GIFEncoder, quantize } = gifenc
 /** Pixels, four bytes each. */
 export type Image = { readonly width: number; readonly height: number; readonly pixels: Uint8Array }
 
+/** The color type of a PNG whose pixels are numbers of colors. */
+const PALETTE = 3
+/** The values of a pixel, by color type. */
 const CHANNELS: { readonly [colorType: number]: number } = { 2: 3, 6: 4 }
 
 /** Reads a screenshot: a PNG with 8 bits in each channel, not interlaced. */
@@ -29,7 +33,7 @@ export function readPng(file: Buffer): Image {
   return { width, height, pixels }
 }
 
-/** Takes back the filters of a PNG's lines. */
+/** Reverses the filters of a PNG's lines. */
 function unfiltered(data: Buffer, length: number, height: number, channels: number): Uint8Array {
   const out = new Uint8Array(length * height)
   for (let y = 0; y < height; y++) {
@@ -51,33 +55,17 @@ function paeth(left: number, up: number, corner: number): number {
   return a <= b && a <= c ? left : b <= c ? up : corner
 }
 
-/** Writes a PNG with a palette of at most so many colors. */
+/** Writes a PNG with a palette of at most `colors` colors. */
 export function palettePng({ width, height, pixels }: Image, colors = 128): Buffer {
   const palette = quantize(pixels, colors)
   const indexes = applyPalette(pixels, palette)
   const lines = Buffer.alloc((width + 1) * height)
   for (let y = 0; y < height; y++)
     lines.set(indexes.subarray(y * width, (y + 1) * width), y * (width + 1) + 1)
-  const header = Buffer.alloc(13)
-  header.writeUInt32BE(width, 0)
-  header.writeUInt32BE(height, 4)
-  header.set([8, 3, 0, 0, 0], 8)
-  return Buffer.concat([
-    Buffer.from('\x89PNG\r\n\x1a\n', 'latin1'),
-    chunk('IHDR', header),
-    chunk('PLTE', Buffer.from(palette.flatMap(([red, green, blue]) => [red!, green!, blue!]))),
-    chunk('IDAT', deflateSync(lines, { level: 9 })),
-    chunk('IEND', Buffer.alloc(0)),
+  return pngFile(width, height, PALETTE, [
+    ['PLTE', Buffer.from(palette.flatMap(([red, green, blue]) => [red!, green!, blue!]))],
+    ['IDAT', deflateSync(lines, { level: 9 })],
   ])
-}
-
-function chunk(name: string, data: Buffer): Buffer {
-  const body = Buffer.concat([Buffer.from(name, 'latin1'), data])
-  const whole = Buffer.alloc(body.length + 8)
-  whole.writeUInt32BE(data.length, 0)
-  whole.set(body, 4)
-  whole.writeUInt32BE(crc32(body), body.length + 4)
-  return whole
 }
 
 export type Frame = { readonly image: Image; readonly delayMs: number }

@@ -2,6 +2,9 @@ import { crc32, deflateSync } from 'node:zlib'
 
 type Color = readonly [red: number, green: number, blue: number]
 
+/** The color type of a PNG with red, green and blue for each pixel. */
+const COLORS = 2
+
 /** A PNG whose pixels a function colors. Browsers show it. */
 export function picture(width: number, height: number, colorAt: (x: number, y: number) => Color): Uint8Array {
   const pixels = Buffer.alloc(height * (width * 3 + 1))
@@ -10,18 +13,26 @@ export function picture(width: number, height: number, colorAt: (x: number, y: n
     at++
     for (let x = 0; x < width; x++) for (const value of colorAt(x, y)) pixels[at++] = value
   }
+  return new Uint8Array(pngFile(width, height, COLORS, [['IDAT', deflateSync(pixels)]]))
+}
+
+/** The file of a PNG with 8 bits for each value: its header, the given chunks, and its end. Source: the PNG specification 5 and 11.2. */
+export function pngFile(
+  width: number,
+  height: number,
+  colorType: number,
+  chunks: readonly (readonly [name: string, data: Buffer])[],
+): Buffer {
   const header = Buffer.alloc(13)
   header.writeUInt32BE(width, 0)
   header.writeUInt32BE(height, 4)
-  header.set([8, 2, 0, 0, 0], 8)
-  return new Uint8Array(
-    Buffer.concat([
-      Buffer.from('\x89PNG\r\n\x1a\n', 'latin1'),
-      chunk('IHDR', header),
-      chunk('IDAT', deflateSync(pixels)),
-      chunk('IEND', Buffer.alloc(0)),
-    ]),
-  )
+  header.set([8, colorType, 0, 0, 0], 8)
+  return Buffer.concat([
+    Buffer.from('\x89PNG\r\n\x1a\n', 'latin1'),
+    chunk('IHDR', header),
+    ...chunks.map(([name, data]) => chunk(name, data)),
+    chunk('IEND', Buffer.alloc(0)),
+  ])
 }
 
 function chunk(name: string, data: Buffer): Buffer {
