@@ -497,7 +497,7 @@ Running the same command again continues after an interruption and copies later 
   inspect: {
     summary: 'open the store in a browser',
     description:
-      'Serves a page that shows the sessions, what the model saw at each answer, how the context grew, and what each compaction did and cost; it previews, applies and undoes compactions. It is for this machine only, and the address that is printed has the key to it. On a terminal, the browser opens. Ctrl-C ends it.',
+      'Serves a page that shows the sessions, what the model saw at each answer, how the context grew, and what each compaction did and cost; it previews, applies and undoes compactions. Only this machine can open it, with the address that is printed, which contains a key. On a terminal, the browser opens. Ctrl-C ends it.',
     examples: {
       inspect: 'all sessions, in the browser',
       'inspect @ --readonly': 'the newest session, without changing anything',

@@ -252,10 +252,10 @@ export class Messages {
   }
 
   /**
-   * Returns the size of the context at the answers of a session: at each message of the assistant that isn't silent, rewound or not, the
-   * rows, sizes and tokens of the view from which it was answered. The figures are those of `getContextStats` with `at`. If there are more
-   * than `points` (default 500) answers between the positions `from` and `to`, some at even distances are returned, always with the first
-   * and the last. Reads no contents; the time grows with the rows and compactions, not with the number of points.
+   * Returns the size of the context at the answers of a session: at each message of the assistant that isn't silent, even if it was
+   * rewound, the rows, sizes and tokens of the view before it. The figures are those of `getContextStats` with `at`. If there are more than
+   * `points` (default 500) answers between the positions `from` and `to`, the points are evenly spaced, and include the first and the last.
+   * Reads no contents; the time grows with the rows and compactions, not with the number of points.
    *
    * Throws `SESSION_NOT_FOUND`, `ESTIMATOR_UNKNOWN`.
    */

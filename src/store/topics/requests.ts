@@ -57,7 +57,8 @@ export class Requests {
   /**
    * Lists the requests that `recordResponse`, the middleware and the adapters recorded in a session, oldest first, or with `order:
    * 'backward'` newest first. A page has up to `limit` (default 100) requests; for the next page, pass the last `id` as `after`, or
-   * backward, as `before`. Throws `REQUEST_NOT_FOUND` if one of them isn't the id of a request of this session.
+   * backward, as `before`. Throws `SESSION_NOT_FOUND`, and `REQUEST_NOT_FOUND` if `after` or `before` isn't a
+   * request of this session.
    */
   async list(sessionId: string, options: ListRequestsOptions = {}): Promise<RecordedRequest[]> {
     const id = checkId(sessionId)
@@ -85,7 +86,7 @@ export class Requests {
 
   /**
    * Compares a recorded request with the one that was recorded before it in the session, or with the one in `with`: where the provider's
-   * prompt cache ends, why, and how many tokens the provider could have read from its cache and did not. Both requests are rendered again,
+   * prompt cache ends, why, and how many tokens the provider could have read from its cache but didn't. Both requests are rendered again,
    * as `requests.get` does, and compared as text. Only `request` and `causes: ['first']` are returned for the first request of a session.
    *
    * Throws `SESSION_NOT_FOUND`, `REQUEST_NOT_FOUND`, and `INVALID_INPUT` if the request in `with` wasn't recorded before.
@@ -159,10 +160,10 @@ export class Requests {
   }
 
   /**
-   * Returns what requests and compactions cost by day and model, newest day first; of one session, or of all sessions that this store sees.
-   * The requests are the recorded ones (`requests.list`) whose provider reported usage. The prices are the list prices of
-   * `@pydantic/genai-prices`, for a request of the average size. `utcOffsetMinutes` is the offset of local time, so that days begin at local
-   * midnight.
+   * Returns what requests and compactions cost by day and model, newest day first, for one session or for all sessions that this store
+   * sees. The requests are the recorded ones (`requests.list`) whose provider reported usage. The prices are the list prices of
+   * `@pydantic/genai-prices`, for a request of the day's average size. Days begin at midnight UTC; `utcOffsetMinutes` is the offset of
+   * another time zone.
    *
    * Throws `SESSION_NOT_FOUND`.
    */
