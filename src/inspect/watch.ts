@@ -1,16 +1,17 @@
 import { isUndertextError } from '../core/errors.ts'
+import type { Storage } from '../storage/storage.ts'
 import type { CompactionEvent } from '../store/events.ts'
 import { type Store, storageOf } from '../store/store.ts'
 import type { LiveState } from './verbs.ts'
 
 /*
- * What changes in a store, whoever changes it. Only heads of sessions are read, so a look takes the same time at any length. Connections
+ * What changes in a store, also by other processes. Only heads of sessions are read, so a look takes the same time at any length. Connections
  * that watch the same session share one watch.
  */
 
 /** Milliseconds between two looks, so that a change is seen within a second. */
 const PERIOD_MS = 400
-/** Looks at the list take at most this share of the time: the list of very many sessions is sorted anew each time. */
+/** Looks at the list take at most this share of the time, so that a slow database has time for other work. */
 const MAX_LIST_SHARE = 0.1
 /** Sessions that are looked at in each period. If more are watched, looks are rarer, so that open pages don't wear out the store. */
 const SESSIONS_A_PERIOD = 100
@@ -128,15 +129,28 @@ async function listState(store: Store): Promise<LiveState> {
 /** Reads at once, because a server may be far away. */
 async function sessionState(store: Store, id: string): Promise<LiveState> {
   const storage = storageOf(store)
-  const [session, point, turn, run] = await Promise.all([
+  const [session, point, turn, run, newestRequest] = await Promise.all([
     storage.session(id),
     storage.present(id),
     isHeld(() => storage.turns.active(id)),
     isHeld(() => storage.leaseInTheWay(id)),
+    newestRequestOf(storage, id),
   ])
   if (session === undefined || point === undefined) return { session: null }
   const { version, viewEpoch, messageCount } = session
-  return { session: { version, viewEpoch, messageCount, auditNo: point.audit, turn, run } }
+  return { session: { version, viewEpoch, messageCount, auditNo: point.audit, newestRequest, turn, run } }
+}
+
+/** The audit and the version don't change when a request or the place of its answer is recorded. */
+async function newestRequestOf(storage: Storage, id: string): Promise<string | undefined> {
+  try {
+    const [newest] = await storage.requests(id, { order: 'backward', limit: 1 })
+    return newest && JSON.stringify([newest.id, newest.answer])
+  } catch (error) {
+    // It was purged meanwhile, or never existed.
+    if (isUndertextError(error, 'SESSION_NOT_FOUND')) return undefined
+    throw error
+  }
 }
 
 /** A claim that can't be read holds nothing: its session was purged meanwhile, or a read-only store can't end a claim that expired. */

@@ -125,7 +125,7 @@ describe('calls', () => {
     expect(JSON.stringify(error)).not.toContain('kettle')
   })
 
-  it('name the actor of the inspector in the audit, whoever the caller claims to be', async () => {
+  it('name the actor of the inspector in the audit, whatever actor the caller names', async () => {
     const store = await newStore()
     await store.append(
       'talk',
@@ -943,6 +943,22 @@ describe('events', () => {
     })
     await store.sessions.purge('talk')
     expect(await events.next()).toEqual({ session: null })
+    await events.reader.cancel()
+  })
+
+  it('report a request that is recorded after its answer, and where its answer is', async () => {
+    const store = await talkingStore()
+    const request = await store.prepareRequest('talk', { provider: 'openai', model: 'gpt-5' })
+    await store.append('talk', [{ role: 'assistant', content: 'Gladly.' }])
+    const events = eventsOf(await get(inspector(store), '/events?session=talk'))
+    const { session } = (await events.next()) as { session: object }
+    const { requestId: id } = await store.requests.recordUsage('talk', { request })
+    expect(await events.next()).toEqual({
+      session: { ...session, newestRequest: JSON.stringify([id, null]) },
+    })
+    await store.requests.recordAnswer('talk', id!, [3, 3])
+    const newestRequest = JSON.stringify([id, [3, 3]])
+    expect(await events.next()).toEqual({ session: { ...session, newestRequest } })
     await events.reader.cancel()
   })
 
