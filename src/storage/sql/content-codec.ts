@@ -163,6 +163,12 @@ export function damaged(what: string, row: string | number): UndertextError<'STO
   return new UndertextError('STORE_CORRUPT', { detail: `the ${what} of ${named(row)} cannot be read` })
 }
 
+/** Returns what an index or another row named. Throws `STORE_CORRUPT` if a damaged file lacks it. */
+export function storedRow<T>(found: T | undefined, row: string | number): T {
+  if (found === undefined) throw new UndertextError('STORE_CORRUPT', { detail: `${named(row)} is missing` })
+  return found
+}
+
 function named(row: string | number): string {
   return typeof row === 'number' ? `the row with key ${row}` : row
 }

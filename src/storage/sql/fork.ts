@@ -20,7 +20,7 @@ import {
 } from './columns.ts'
 import { placesIn, setTags } from './commit.ts'
 import { coverageOf, decodeTurned, requiredKeys } from './compactions.ts'
-import { damaged, parseStoredObject } from './content-codec.ts'
+import { damaged, parseStoredObject, storedRow } from './content-codec.ts'
 import { inForceAt, pointOf } from './moments.ts'
 import { requireKey } from './pins.ts'
 import { COUNTERS, resetCounters } from './recount.ts'
@@ -558,10 +558,12 @@ function* restorePins(sql: Sql, origin: StoredSession, fork: StoredSession, { au
       // The first change after the moment shows the state before it.
       if (done.has(id)) continue
       done.add(id)
-      const [position, ordinal] = (yield* sql.get(
+      const key = yield* requireKey(sql, origin, id)
+      const row = yield* sql.get(
         'select position, ordinal from undertext_messages where {family} key = ?',
-        yield* requireKey(sql, origin, id),
-      ))!
+        key,
+      )
+      const [position, ordinal] = storedRow(row, key)
       yield* sql.run(
         `update undertext_messages set pinned = ? where {family} session = ? and ${position === null ? 'position is null and ordinal' : 'position'} = ?`,
         ...[event === 'pinned' ? 0 : 1, fork.no, position ?? ordinal],

@@ -20,7 +20,7 @@ import type { MessageQuery, PastDiff, PastFigures, ViewChange } from '../storage
 import { SAVED_OF_R, savedSizes, sizesOf } from './columns.ts'
 import { SIZE_TOTALS } from './commit.ts'
 import { compactionsNumbered, findTargets, type StoredCompaction } from './compactions.ts'
-import { ORIGINAL, parseStoredObject } from './content-codec.ts'
+import { ORIGINAL, parseStoredObject, storedRow } from './content-codec.ts'
 import { requireKey } from './pins.ts'
 import { COUNT_SENT, decodeKind, decodeRole, encodeShown, requestNo, rowId, SILENT } from './row-codec.ts'
 import { requireHead, type SessionHead } from './sessions.ts'
@@ -107,8 +107,8 @@ function* besideMessage(sql: Sql, session: SessionHead, message: string | number
        where {family m} m.key = ?`,
       key,
     )
-    if (row === undefined) throw new UndertextError('STORE_CORRUPT', { detail: `row ${key} is missing` })
-    position = (row[0] ?? row[1]) as number | string
+    const [place, compaction] = storedRow(row, key)
+    position = (place ?? compaction) as number | string
   }
   if (typeof position === 'string') return yield* besideCompaction(sql, session, position, side)
   if (position > session.messageCount)

@@ -23,7 +23,7 @@ import {
   someCompactions,
   storedNesting,
 } from './compactions.ts'
-import { parseReplacement } from './content-codec.ts'
+import { parseReplacement, storedRow } from './content-codec.ts'
 import { requireKey } from './pins.ts'
 import { planLift } from './plan-undo.ts'
 import { viewIndex } from './planning.ts'
@@ -154,11 +154,11 @@ function* findPoint(sql: Sql, session: StoredSession, request: RewindRequest): W
     throw new UndertextError('MESSAGE_NOT_FOUND', { sessionId: session.id, messageId: String(message) })
   }
   const key = yield* requireKey(sql, session, message)
-  const row = (yield* sql.get(
+  const row = yield* sql.get(
     `select position, anchor, inserted_by, ${VISIBLE} from undertext_messages where {family} key = ?`,
     key,
-  ))!
-  const [position, anchor, insertedBy, isVisible] = row as readonly number[]
+  )
+  const [position, anchor, insertedBy, isVisible] = storedRow(row, key) as readonly number[]
   if (position !== null) return { position: position! }
   if (keepCompactions && isVisible === 1) return { position: anchor! + 1, key }
   return { position: yield* firstReplaced(sql, session, insertedBy!) }
@@ -167,7 +167,7 @@ function* findPoint(sql: Sql, session: StoredSession, request: RewindRequest): W
 /** Returns the position of the first message that the inserted row of a compaction stands for. */
 function* firstReplaced(sql: Sql, session: StoredSession, compaction: number): Work<number> {
   const [stored] = yield* compactionsNumbered(sql, session.no, [compaction])
-  const { positions, inserted } = stored!.coverage.hidden
+  const { positions, inserted } = storedRow(stored, `compaction no. ${compaction}`).coverage.hidden
   let lowest = positions[0]?.[0] ?? Number.POSITIVE_INFINITY
   for (const { ordinal } of inserted) {
     const row = yield* sql.get(
@@ -175,7 +175,10 @@ function* firstReplaced(sql: Sql, session: StoredSession, compaction: number): W
       session.no,
       ordinal,
     )
-    lowest = Math.min(lowest, yield* firstReplaced(sql, session, row![0] as number))
+    lowest = Math.min(
+      lowest,
+      yield* firstReplaced(sql, session, storedRow(row, `inserted row no. ${ordinal}`)[0] as number),
+    )
   }
   return lowest
 }

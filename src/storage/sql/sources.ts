@@ -1,4 +1,4 @@
-import { invalid, UndertextError } from '../../core/errors.ts'
+import { invalid } from '../../core/errors.ts'
 import { partsOf, type StoredMessage } from '../../core/messages/message.ts'
 import { decodeCoverage, type RowSet } from '../../core/model/coverage.ts'
 import {
@@ -18,7 +18,7 @@ import { addSizes, measureMessage, NO_SIZES, type Sizes, tokensOf } from '../../
 import type { SourceQuery } from '../storage.ts'
 import { SAVED_COLUMNS, SIZE_COLUMNS, savedSizes, sizesOf } from './columns.ts'
 import { SIZE_TOTALS } from './commit.ts'
-import { damaged, decodeContent, parseStoredObject, readBlobs } from './content-codec.ts'
+import { damaged, decodeContent, parseStoredObject, readBlobs, storedRow } from './content-codec.ts'
 import { requireKey } from './pins.ts'
 import { decodeKind, decodeRole, rowId } from './row-codec.ts'
 import { estimatorOf, requireSession, type StoredSession } from './sessions.ts'
@@ -57,7 +57,8 @@ export const expandSummary = reading(
     const estimator = estimatorOf(sql, session)
     const below = yield* descendantsOf(sql, session, yield* summaryRow(sql, session, key), sourcesOf)
     const reader: Reader = { sql, session, estimator, below }
-    const root = yield* readSummary(reader, (yield* sql.get(rowsWhere('m.key = ?'), session.no, key))!)
+    const row = storedRow(yield* sql.get(rowsWhere('m.key = ?'), session.no, key), key)
+    const root = yield* readSummary(reader, row)
     for (let level = 1, open = [root]; level <= depth && open.length > 0; level++)
       open = (yield* mapped(open, (summary) => openSummary(reader, summary))).flat()
     return root.row
@@ -78,11 +79,10 @@ export const readSources = reading(
 /** Returns the number of the compaction that inserted a summary. Throws `INVALID_INPUT` for any other row. */
 function* summaryRow(sql: Sql, session: StoredSession, key: number): Work<number> {
   const row = yield* sql.get('select kind, inserted_by from undertext_messages where {family} key = ?', key)
-  // In a damaged file, an index may name a row that isn't there.
-  if (row === undefined) throw new UndertextError('STORE_CORRUPT', { detail: `row ${key} is missing` })
-  if (decodeKind(row[0]) !== 'summary' || row[1] === null)
+  const [kind, insertedBy] = storedRow(row, key)
+  if (decodeKind(kind) !== 'summary' || insertedBy === null)
     throw invalid(`this message of session ${JSON.stringify(session.id)} isn't a summary`)
-  return row[1] as number
+  return insertedBy as number
 }
 
 /**
