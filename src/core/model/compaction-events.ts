@@ -1,9 +1,9 @@
-import type { TRANSITIONS } from './moment.ts'
+import type { Transition } from './moment.ts'
 
 /** An event of the audit that changed whether a compaction is in force. */
-export type CompactionEvent = {
+export type TransitionEvent = {
   readonly id: string
-  readonly event: (typeof TRANSITIONS)[number]
+  readonly event: Transition['event']
   /** Whether it is the preview of a large output, or a rewind; only known if it was created or redone. */
   readonly isPreview: boolean
   readonly isRewind: boolean
@@ -12,7 +12,7 @@ export type CompactionEvent = {
 }
 
 /** The reasons for which a view differs from an earlier one. */
-export type ViewCause = 'compaction' | 'undo' | 'rewind'
+type ViewCause = 'compaction' | 'undo' | 'rewind'
 
 const CAUSES = ['compaction', 'undo', 'rewind'] as const satisfies readonly ViewCause[]
 
@@ -20,12 +20,12 @@ const CAUSES = ['compaction', 'undo', 'rewind'] as const satisfies readonly View
  * Returns the compactions of events, in order, and the reasons for which the view differs after them. A compaction that is in force both
  * before and after the events, or neither, is no reason. Previews are left out: they are in force as soon as their messages exist.
  */
-export function effectsOf(events: readonly CompactionEvent[]): {
+export function effectsOf(events: readonly TransitionEvent[]): {
   readonly compactionIds: readonly string[]
   readonly causes: readonly ViewCause[]
 } {
   const shown = events.filter(({ isPreview }) => !isPreview)
-  const ends = new Map<string, { readonly first: CompactionEvent; readonly last: CompactionEvent }>()
+  const ends = new Map<string, { readonly first: TransitionEvent; readonly last: TransitionEvent }>()
   for (const one of shown) ends.set(one.id, { first: ends.get(one.id)?.first ?? one, last: one })
   const found = new Set(
     [...ends.values()].flatMap(({ first, last }) => {
@@ -37,7 +37,7 @@ export function effectsOf(events: readonly CompactionEvent[]): {
   return { compactionIds: [...ends.keys()], causes: CAUSES.filter((cause) => found.has(cause)) }
 }
 
-function causeOf({ event, isRewind }: CompactionEvent): ViewCause {
+function causeOf({ event, isRewind }: TransitionEvent): ViewCause {
   if (event === 'undone') return 'undo'
   return isRewind ? 'rewind' : 'compaction'
 }

@@ -38,6 +38,13 @@ export function publicPoint({ position, audit }: Point): MomentPoint {
 
 /** The events of the audit that change whether a compaction is in force. */
 export const TRANSITIONS = ['created', 'undone', 'redone'] as const
+const KNOWN: ReadonlySet<unknown> = new Set(TRANSITIONS)
+
+/** Returns whether an event of the audit changes whether a compaction is in force. */
+export function isTransition(event: unknown): event is Transition['event'] {
+  return KNOWN.has(event)
+}
+
 /** An entry of the audit that changes whether a compaction is in force. */
 export type Transition = {
   readonly no: number

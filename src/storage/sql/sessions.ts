@@ -353,7 +353,7 @@ function* page(
  */
 const MAY_CONTAIN =
   '({instr}(lower(id), ?) > 0 or {instr}(lower(title), ?) > 0 or length(id) <> octet_length(id) or length(title) <> octet_length(title))'
-/** The number of candidates on the first page, and the growth factor of pages. Pages grow because each one sorts all candidates. */
+/** The number of candidates on the first page, and the growth factor of pages. Pages grow, so that many candidates take few queries. */
 const CANDIDATES = 1_000
 const CANDIDATES_GROWTH = 4
 

@@ -1,11 +1,12 @@
 import { listIn } from '../../core/messages/json.ts'
 import { spanPlaces } from '../../core/model/coverage.ts'
-import { TRANSITIONS, type Transition } from '../../core/model/moment.ts'
+import { isTransition, type Transition } from '../../core/model/moment.ts'
 import {
   entriesBefore,
   evenly,
   requestsAnswered,
   type SizedCompaction,
+  type SizedHistory,
   type SizedRow,
   sizesAt,
 } from '../../core/model/timeline.ts'
@@ -70,7 +71,6 @@ function* entriesOf(
     'select no, position, compaction, event from undertext_audit where {family} session = ? order by no',
     no,
   )
-  const known: ReadonlySet<unknown> = new Set(TRANSITIONS)
   return {
     before: entriesBefore(
       rows.flatMap(([entry, position]) =>
@@ -79,7 +79,7 @@ function* entriesOf(
       answers.map((row) => row[PLACE] as number),
     ),
     transitions: rows.flatMap(([entry, , compaction, event]) =>
-      compaction === null || !known.has(event) ? [] : [{ no: entry, compaction, event } as Transition],
+      compaction === null || !isTransition(event) ? [] : [{ no: entry, compaction, event } as Transition],
     ),
   }
 }
@@ -109,7 +109,7 @@ function* sizedHistory(
   session: SessionHead,
   rows: readonly Row[],
   transitions: readonly Transition[],
-): Work<Parameters<typeof sizesAt>[0]> {
+): Work<SizedHistory> {
   const insertedRows = yield* sql.all(`${NARROW} and position is null`, session.no)
   const stored = yield* loadCompactions(sql, session.no)
   const replacements = yield* sql.all(
