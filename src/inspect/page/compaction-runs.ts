@@ -24,7 +24,7 @@ export function runsOf(compactions: readonly Compaction[]): Run[] {
   const byRun = new Map<string, Compaction[]>()
   for (const one of compactions) listIn(byRun, one.runId).push(one)
   return [...byRun].reverse().map(([id, members]) => {
-    const applied = members.filter(({ status }) => status === 'active' || status === 'undone')
+    const applied = members.filter(isApplied)
     const costs = members.flatMap(({ cost }) => cost ?? [])
     return {
       id,
@@ -37,6 +37,10 @@ export function runsOf(compactions: readonly Compaction[]): Run[] {
     }
   })
 }
+
+/** Whether a compaction came into force, whether or not it was undone since. */
+export const isApplied = ({ status }: Pick<Compaction, 'status'>): boolean =>
+  status === 'active' || status === 'undone'
 
 type Ranked = Compaction & Nested
 
@@ -149,8 +153,7 @@ export function didWords(
   >,
 ): string {
   const { status, rowsHidden, tokensBefore, tokensAfter } = compaction
-  if (status === 'active' || status === 'undone')
-    return `${workWords(compaction)}, ${change(tokensAfter - tokensBefore)} tokens`
+  if (isApplied(compaction)) return `${workWords(compaction)}, ${change(tokensAfter - tokensBefore)} tokens`
   return status === 'running' ? `working on ${counted(rowsHidden, 'row')}` : 'nothing changed'
 }
 

@@ -1,3 +1,4 @@
+import { countBefore } from '../../core/messages/json.ts'
 import type { Compaction } from '../../storage/storage.ts'
 import { type Choices, type Stretch, shownStretches, type Versions } from './conversation-versions.ts'
 
@@ -44,8 +45,8 @@ type RowItem = Extract<Item, { readonly kind: 'message' | 'inserted' }>
 export type Filter = 'everything' | 'view' | 'hidden'
 
 /** Runs of hidden rows with at least this many can be folded, and with more than `FOLDED_FROM` are, until someone opens them. */
-export const FOLDABLE_FROM = 4
-export const FOLDED_FROM = 20
+const FOLDABLE_FROM = 4
+const FOLDED_FROM = 20
 
 type Compacted = Pick<Compaction, 'id' | 'status' | 'coverage' | 'insertedIds'>
 
@@ -189,8 +190,8 @@ function* rowsIn(
 ): Generator<RowItem> {
   const { ranges, inserted } = hiding
   for (const { from, to } of stretches) {
-    let next = firstAt(ranges, ({ to: end }) => end >= from)
-    let row = firstAt(inserted, ({ anchor }) => anchor >= from || (from === 1 && anchor === 0))
+    let next = countBefore(ranges, ({ to: end }) => end < from)
+    let row = from === 1 ? 0 : countBefore(inserted, ({ anchor }) => anchor < from)
     for (; inserted[row]?.anchor === 0; row++) yield inserted[row]!
     for (let position = from; position <= to; position++) {
       while (ranges[next] !== undefined && ranges[next]!.to < position) next++
@@ -200,16 +201,6 @@ function* rowsIn(
       for (; inserted[row]?.anchor === position; row++) yield inserted[row]!
     }
   }
-}
-
-function firstAt<T>(list: readonly T[], fits: (one: T) => boolean): number {
-  let [low, high] = [0, list.length]
-  while (low < high) {
-    const middle = (low + high) >> 1
-    if (fits(list[middle]!)) high = middle
-    else low = middle + 1
-  }
-  return low
 }
 
 /** Returns the index of an item, or of the closed fold that contains it; -1 if the list has neither. */

@@ -1,4 +1,6 @@
+import { listIn } from '../../core/messages/json.ts'
 import type { Compaction } from '../../storage/storage.ts'
+import { isApplied } from './compaction-runs.ts'
 
 /*
  * Versions of the conversation. A rewind hides the end of the log, and what is appended afterwards is another version of it. The log is a
@@ -42,9 +44,7 @@ export function versionsOf(compactions: readonly Rewinding[], messageCount: numb
     const after = predecessor(rewinds, from)
     const hiddenBy = rewinds.findLast((one) => one.isActive && isWithin(one, from))?.id
     const stretch = { from, to: (sorted[index + 1] ?? messageCount + 1) - 1, after, hiddenBy }
-    const siblings = versions.get(after)
-    if (siblings === undefined) versions.set(after, [stretch])
-    else siblings.push(stretch)
+    listIn(versions, after).push(stretch)
   }
   return versions
 }
@@ -52,9 +52,7 @@ export function versionsOf(compactions: readonly Rewinding[], messageCount: numb
 function rewindsOf(compactions: readonly Rewinding[]): Rewound[] {
   const rewinds = compactions.filter(
     ({ coverage, status }) =>
-      coverage.rewinds === true &&
-      coverage.hidden.positions.length > 0 &&
-      (status === 'active' || status === 'undone'),
+      coverage.rewinds === true && coverage.hidden.positions.length > 0 && isApplied({ status }),
   )
   const lastOf = ({ coverage }: Rewinding): number =>
     Math.max(...coverage.hidden.positions.map(([, to]) => to))

@@ -27,7 +27,7 @@ const day = (name: string): string => DAY.format(Date.parse(`${name}T00:00:00Z`)
 const dayAndYear = (name: string): string => DAY_AND_YEAR.format(Date.parse(`${name}T00:00:00Z`))
 
 /** The name of a bucket: a day, a week by its days, or a month. */
-export function bucketName({ from, to }: Pick<Bucket, 'from' | 'to'>): string {
+function bucketName({ from, to }: Pick<Bucket, 'from' | 'to'>): string {
   if (from === to) return dayAndYear(from)
   return from.endsWith('-01') && from.slice(0, 7) === to.slice(0, 7) && to.slice(8) >= '28'
     ? MONTH.format(Date.parse(`${from}T00:00:00Z`))

@@ -45,7 +45,7 @@ export type ModelSums = {
 export function byModel(rows: readonly DayOfRequests[]): ModelSums[] {
   const sums = new Map<string, ModelSums>()
   for (const row of rows) {
-    const key = JSON.stringify([row.provider, row.model ?? null])
+    const key = keyOf(row)
     const saved = row.cost === null || row.uncachedCost === null ? null : row.uncachedCost - row.cost
     const sum = sums.get(key) ?? { ...NOTHING, provider: row.provider, model: row.model }
     sums.set(key, added(sum, { ...row, model: row.model, saved }))
@@ -76,17 +76,19 @@ export function totalOf(sums: readonly ModelSums[]): ModelSums {
   return sums.reduce<ModelSums>(added, { ...NOTHING, provider: '', model: undefined })
 }
 
+type Input = Pick<ModelSums, 'inputTokens' | 'cacheReadTokens' | 'cacheCreationTokens'>
+
+/** The tokens of the input, cached or not. */
+export const inputOf = ({ inputTokens, cacheReadTokens, cacheCreationTokens }: Input): number =>
+  inputTokens + cacheReadTokens + cacheCreationTokens
+
 /** The share of the input that was read from the cache; undefined without input. */
-export function cachedShare(sums: {
-  readonly inputTokens: number
-  readonly cacheReadTokens: number
-  readonly cacheCreationTokens: number
-}): number | undefined {
-  const input = sums.inputTokens + sums.cacheReadTokens + sums.cacheCreationTokens
+export function cachedShare(sums: Input): number | undefined {
+  const input = inputOf(sums)
   return input === 0 ? undefined : sums.cacheReadTokens / input
 }
 
-export type CompactionSums = Omit<DayOfCompactions, 'day'>
+type CompactionSums = Omit<DayOfCompactions, 'day'>
 
 /** Returns the sums by summarizer and model. */
 export function bySummarizer(rows: readonly DayOfCompactions[]): CompactionSums[] {
@@ -113,7 +115,7 @@ export function bySummarizer(rows: readonly DayOfCompactions[]): CompactionSums[
 
 /** What the bars show: dollars by model, or tokens by how they were billed. */
 export type Measure = 'cost' | 'tokens'
-export type Series = { readonly key: string; readonly label: string; readonly color: string }
+type Series = { readonly key: string; readonly label: string; readonly color: string }
 export type Bucket = { readonly from: string; readonly to: string; readonly values: readonly number[] }
 export type ChartData = { readonly series: readonly Series[]; readonly buckets: readonly Bucket[] }
 
@@ -181,12 +183,10 @@ function dollars({ requests, compactions }: Costs): Values {
 }
 
 function tokens({ requests }: Costs): Values {
+  const series = KINDS.filter(({ key }) => requests.some((row) => row[key] > 0))
   return {
-    series: KINDS.filter(({ key }) => requests.some((row) => row[key] > 0)),
-    valuesOf: requests.map((row) => ({
-      day: row.day,
-      values: KINDS.filter(({ key }) => requests.some((other) => other[key] > 0)).map(({ key }) => row[key]),
-    })),
+    series,
+    valuesOf: requests.map((row) => ({ day: row.day, values: series.map(({ key }) => row[key]) })),
   }
 }
 
@@ -324,14 +324,10 @@ function tokensOf({
   return [inputTokens, cacheReadTokens, cacheCreationTokens, outputTokens]
 }
 
-function withoutCache({
-  inputTokens,
-  cacheReadTokens,
-  cacheCreationTokens,
-  outputTokens,
-}: DayOfRequests): Billed {
-  return { inputTokens: inputTokens + cacheReadTokens + cacheCreationTokens, outputTokens }
-}
+const withoutCache = (row: DayOfRequests): Billed => ({
+  inputTokens: inputOf(row),
+  outputTokens: row.outputTokens,
+})
 
 /** Solves the normal equations. Columns are scaled to the same length, so that one limit tells whether they determine the result. */
 function leastSquares(equations: readonly Equation[], count: number): number[] | undefined {

@@ -3,7 +3,7 @@ import { useEffect, useRef } from 'preact/hooks'
 /* Keyboard shortcuts. Components register what they do while they exist; `?` lists what is registered. */
 
 /** A shortcut: the keys as written in the overview (`j`, `Shift+U`), what it does, and its function. */
-export type Shortcut = { readonly keys: string; readonly label: string; run(): void }
+type Shortcut = { readonly keys: string; readonly label: string; run(): void }
 
 const registered = new Set<{ readonly group: string; shortcuts: readonly Shortcut[] }>()
 

@@ -5,7 +5,7 @@ import MarkdownIt, { type Token } from 'markdown-it'
  * of the web are links.
  */
 
-export type MarkdownTag =
+type MarkdownTag =
   | ('p' | 'tight' | 'h1' | 'h2' | 'h3' | 'h4' | 'h5' | 'h6' | 'ul' | 'ol' | 'li' | 'blockquote' | 'hr')
   | ('table' | 'thead' | 'tbody' | 'tr' | 'th' | 'td' | 'em' | 'strong' | 's' | 'code' | 'pre' | 'a' | 'br')
 

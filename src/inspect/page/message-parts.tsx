@@ -2,13 +2,13 @@ import type { ComponentChildren } from 'preact'
 import { markupPieces } from '../../core/messages/client-markup.ts'
 import { compactionBlock } from '../../core/messages/compaction-block.ts'
 import {
+  isFailed,
   isReasoning,
   isUnsent,
   type Part,
   partsOf,
   type ShownText,
   type ToolCallPart,
-  type ToolResultContent,
   type ToolResultOutput,
   type ToolResultPart,
   UNREAD,
@@ -29,17 +29,16 @@ import { Markdown, WebLink } from './markdown.tsx'
 import { webAddress } from './markdown-tree.ts'
 import { reasoningState } from './reasoning-words.ts'
 import { sessionLink } from './router.ts'
+import { placed } from './sent-messages.ts'
 import { SentReasoning } from './sent-reasoning.tsx'
-import { editsOf } from './tool-edits.ts'
+import { editsOf, pathIn } from './tool-edits.ts'
 import type { FoundResult } from './tool-pairs.ts'
 import {
   beginningOf,
   hasMoreArguments,
-  isFailed,
   lineCount,
   mainArgument,
   outputLength,
-  pathIn,
   prettyJson,
 } from './tool-words.ts'
 import { Badge } from './ui.tsx'
@@ -115,8 +114,6 @@ function grouped(parts: readonly Indexed[]): readonly Group[] {
 }
 
 const isMedia = (part: Part): boolean => part.type === 'image' || part.type === 'file'
-/** The server replaces the bytes of images and files with descriptions. */
-const placed = (part: Part | ToolResultContent): PlacedMedia => part as unknown as PlacedMedia
 
 function OnePart({
   row,

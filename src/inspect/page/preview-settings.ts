@@ -12,7 +12,7 @@ export const STAGES = [
   { key: 'enableTruncate', label: 'Truncate', hint: 'hides the oldest messages' },
   { key: 'emergencyCut', label: 'Cut', hint: 'shortens overlong contents if nothing else is enough' },
 ] as const
-export type StageKey = (typeof STAGES)[number]['key']
+type StageKey = (typeof STAGES)[number]['key']
 
 /** What the reader set. `target` is in percent of the available input. */
 export type PreviewSettings = {

@@ -81,7 +81,7 @@ export function requestOfAnswer(
 }
 
 /** The input of a request by how it was billed. */
-export type InputTokens = { readonly read: number; readonly written: number; readonly uncached: number }
+type InputTokens = { readonly read: number; readonly written: number; readonly uncached: number }
 
 export function inputOf({ usage }: Pick<RecordedRequest, 'usage'>): InputTokens | undefined {
   if (usage === undefined) return undefined

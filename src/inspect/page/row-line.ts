@@ -50,7 +50,7 @@ function outputLine(output: unknown): string {
 }
 
 /** Returns the first line of a text that isn't blank. */
-export function firstLine(text: unknown): string {
+function firstLine(text: unknown): string {
   if (typeof text !== 'string') return ''
   const start = text.slice(0, 4 * MAX_LENGTH).trimStart()
   // A heading's marks say nothing in a list.

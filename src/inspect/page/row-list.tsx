@@ -57,7 +57,7 @@ export function RowLine({ sessionId, row }: { readonly sessionId: string; readon
 
 const PAGE = 50
 
-/** A list that grows by pages. `of` makes the rows of the first `count`. */
+/** A list that grows by pages. `children` makes the rows of the first `count`. */
 export function PagedRows({
   total,
   label,

@@ -6,7 +6,7 @@ import type { PositionRange } from '../../core/messages/message.ts'
 const MAX_GAP = 8
 const MAX_WINDOW = 100
 
-export type RowWindow = { readonly after: number; readonly limit: number }
+type RowWindow = { readonly after: number; readonly limit: number }
 
 /** Returns the pages of the log that contain some positions. */
 export function windowsOf(positions: readonly number[]): RowWindow[] {

@@ -1,8 +1,10 @@
+import { listIn } from '../../core/messages/json.ts'
 import type {
   Message,
   NewMessage,
   Part,
   PositionRange,
+  ToolResultContent,
   ToolResultOutput,
 } from '../../core/messages/message.ts'
 import type { PlacedMedia } from '../verbs.ts'
@@ -79,7 +81,7 @@ function outputOf(output: ToolResultOutput): Pick<Piece, 'text' | 'isError' | 'm
 }
 
 /** The server replaces the bytes of images and files with descriptions. */
-const placed = (part: Part): PlacedMedia => part as unknown as PlacedMedia
+export const placed = (part: Part | ToolResultContent): PlacedMedia => part as unknown as PlacedMedia
 
 /** The characters of a message, for its header. */
 export function lengthOf(pieces: readonly Piece[]): number {
@@ -117,12 +119,7 @@ export function originsOf(
   prompt: readonly Pick<NewMessage, 'content'>[],
 ): Origin[] {
   const places = new Map<string, number[]>()
-  for (const [at, message] of sent.entries())
-    for (const key of keysOf(message)) {
-      const found = places.get(key)
-      if (found === undefined) places.set(key, [at])
-      else found.push(at)
-    }
+  for (const [at, message] of sent.entries()) for (const key of keysOf(message)) listIn(places, key).push(at)
   const origins = sent.map(() => ({ rows: [] as number[], isPrompt: false }))
   let next = 0
   const find = (source: Pick<Message, 'content'>): number | undefined => {

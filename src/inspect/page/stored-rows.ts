@@ -3,11 +3,8 @@ import type { StoredMessage } from '../../core/messages/message.ts'
 import { call } from './api.ts'
 import { windowsOf } from './row-windows.ts'
 
-/** A row to read: its id, and its position or the position that it follows. */
-export type RowPlace = { readonly id?: string; readonly position: number }
-
 /** The stored rows at some positions, by id and, for messages, also by position. They appear as they are read. */
-export type StoredRows = {
+type StoredRows = {
   readonly byId: ReadonlyMap<string, StoredMessage>
   readonly byPosition: ReadonlyMap<number, StoredMessage>
 }

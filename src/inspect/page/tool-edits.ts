@@ -4,7 +4,7 @@ import { isObject } from '../../core/messages/json.ts'
 /* Edits of files in the arguments of a tool, in the forms of common agents, as lines that were removed, added or kept. */
 
 /** A line of a difference; `gap` stands for lines in between that didn't change, or a header. */
-export type DiffLine = { readonly kind: 'added' | 'removed' | 'same' | 'gap'; readonly text: string }
+type DiffLine = { readonly kind: 'added' | 'removed' | 'same' | 'gap'; readonly text: string }
 
 /** The change of a file. */
 export type FileEdit = {
@@ -53,6 +53,10 @@ export function editsOf(toolName: string, input: unknown): readonly FileEdit[] {
   const content = textAt(input, CONTENTS)
   return content !== undefined && path !== undefined && WRITES.test(toolName) ? [edit(path, '', content)] : []
 }
+
+/** Returns the path of the file that a call is about. */
+export const pathIn = (input: unknown): string | undefined =>
+  isObject(input) ? textAt(input, PATHS) : undefined
 
 function textAt(value: { readonly [name: string]: unknown }, names: readonly string[]): string | undefined {
   const name = names.find((one) => typeof value[one] === 'string')
@@ -107,7 +111,7 @@ function counted(path: string | undefined, lines: readonly DiffLine[]): FileEdit
 }
 
 /** Whether a text is a patch: a unified one, or one of the tool `apply_patch`. */
-export function isPatch(text: string): boolean {
+function isPatch(text: string): boolean {
   const head = text.slice(0, 2_000)
   return /^\*\*\* (?:Begin Patch|(?:Add|Update|Delete) File: )/m.test(head) || /^--- .*\n\+\+\+ /m.test(head)
 }

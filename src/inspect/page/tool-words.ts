@@ -1,5 +1,5 @@
 import { isObject, stringifyJson } from '../../core/messages/json.ts'
-import { isFailed, type ToolResultOutput } from '../../core/messages/message.ts'
+import type { ToolResultOutput } from '../../core/messages/message.ts'
 
 /* What a tool call is about, in one line, and how much of its output is shown at first. */
 
@@ -56,23 +56,8 @@ export function hasMoreArguments(input: unknown): boolean {
   return typeof only !== 'string' || oneLine(only) !== only.trim()
 }
 
-/** Returns the path of the file that a call is about. */
-export function pathIn(input: unknown): string | undefined {
-  if (!isObject(input)) return undefined
-  const path = [input.file_path, input.filePath, input.path, input.target_file, input.filename].find(
-    (value) => typeof value === 'string',
-  )
-  return path as string | undefined
-}
-
-/** Returns a value as indented JSON, in valid Unicode. */
-export function prettyJson(value: unknown): string {
-  try {
-    return JSON.stringify(value, null, 2) ?? String(value)
-  } catch {
-    return stringifyJson(value as never)
-  }
-}
+/** Returns a value as indented JSON. */
+export const prettyJson = (value: unknown): string => JSON.stringify(value, null, 2) ?? String(value)
 
 /** The beginning of a text: whole lines, within a number of lines and characters. */
 export function beginningOf(text: string, maxLines: number, maxLength: number): string {
@@ -109,5 +94,3 @@ export function outputLength(output: ToolResultOutput): number {
       return stringifyJson(output.value).length
   }
 }
-
-export { isFailed }
