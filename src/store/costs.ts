@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { compareTexts } from '../core/messages/characters.ts'
 import { nameSchema } from '../core/messages/check.ts'
 import { defined } from '../core/messages/json.ts'
 import type { PriceOf } from '../core/tokens/prices.ts'
@@ -132,9 +133,7 @@ type Dated = { readonly day: string; readonly model?: string }
 
 /** Orders by day, newest first, then by name and model. */
 function byDay(a: Dated, b: Dated, nameOfA = '', nameOfB = ''): number {
-  return compare(b.day, a.day) || compare(nameOfA, nameOfB) || compare(a.model ?? '', b.model ?? '')
-}
-
-function compare(a: string, b: string): number {
-  return a < b ? -1 : a > b ? 1 : 0
+  return (
+    compareTexts(b.day, a.day) || compareTexts(nameOfA, nameOfB) || compareTexts(a.model ?? '', b.model ?? '')
+  )
 }

@@ -1,3 +1,4 @@
+import { isObject } from './json.ts'
 import type { ProviderOptions } from './message.ts'
 
 /** Fields that mark where a provider may cache. They belong to a request, not to the conversation. */
@@ -16,6 +17,12 @@ export function withoutCacheMarks(options: ProviderOptions): ProviderOptions | u
     ([name, fields]) => Object.keys(fields).length > 0 || Object.keys(options[name]!).length === 0,
   )
   return kept.length === 0 ? undefined : Object.fromEntries(kept)
+}
+
+/** For `JSON.stringify`: leaves out cache marks, and options that only had marks. */
+export function unmarkedField(name: string, value: unknown): unknown {
+  if (isCacheMark(name)) return undefined
+  return name === 'providerOptions' && isObject(value) ? withoutCacheMarks(value as ProviderOptions) : value
 }
 
 /** Returns a value without fields that are cache marks, at any depth; the same value if it has none. */

@@ -15,6 +15,11 @@ export function isBlank(text: string): boolean {
   return text.trim() === ''
 }
 
+/** Orders two texts by their UTF-16 units, the same in every language and database. */
+export function compareTexts(one: string, other: string): number {
+  return one < other ? -1 : one > other ? 1 : 0
+}
+
 /** Returns the last place at or before `at` where a character ends. */
 export function characterStart(text: string, at: number): number {
   return characterAround(text, at).from

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { isCacheMark, withoutCacheMarks, withoutMarks } from '../messages/cache-marks.ts'
+import { unmarkedField, withoutMarks } from '../messages/cache-marks.ts'
 import { isObject } from '../messages/json.ts'
 import {
   isReasoning,
@@ -105,8 +105,7 @@ export function prefixesOf({ kind, metadata }: Pick<ViewMessage, 'kind' | 'metad
 
 /** Returns the hashes of the content sent before all messages: the system prompt, and the tools that are available from the beginning. */
 export function frameOf(system: string | undefined, tools: readonly unknown[] | undefined): string {
-  const sent = (tools ?? []).filter(isSentAtOnce).map((tool) => withoutMarks(tool))
-  return hashOf(system ?? '') + hashOf(JSON.stringify(sent))
+  return hashOf(system ?? '') + hashOf(JSON.stringify(toolsAtOnce(tools)))
 }
 
 /** Returns the differences between two frames. */
@@ -141,9 +140,11 @@ export function markOf(messages: readonly Message[]): string {
   )
 }
 
-/** Returns whether a tool is available from the beginning, and so precedes the messages. */
-export function isSentAtOnce(tool: unknown): boolean {
-  return !(isObject(tool) && tool.defer_loading === true)
+/** Returns the tools that are available from the beginning, and so precede the messages, without prompt cache marks. */
+export function toolsAtOnce(tools: readonly unknown[] | undefined): unknown[] {
+  return (tools ?? [])
+    .filter((tool) => !(isObject(tool) && tool.defer_loading === true))
+    .map((tool) => withoutMarks(tool))
 }
 
 function hashOf(text: string): string {
@@ -191,9 +192,7 @@ function hashedBytes(_key: string, value: unknown): unknown {
 
 /** Like `hashedBytes`, but without prompt cache marks, which are not compared, and without options that only had marks. */
 function withoutMarksOrBytes(key: string, value: unknown): unknown {
-  if (isCacheMark(key)) return undefined
-  if (key === 'providerOptions' && isObject(value)) return withoutCacheMarks(value as ProviderOptions)
-  return hashedBytes(key, value)
+  return hashedBytes(key, unmarkedField(key, value))
 }
 
 /** Returns a part as JSON, with its options last. */

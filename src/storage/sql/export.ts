@@ -1,4 +1,5 @@
 import { UndertextError } from '../../core/errors.ts'
+import { compareTexts } from '../../core/messages/characters.ts'
 import { defined } from '../../core/messages/json.ts'
 import type { RowSet } from '../../core/model/coverage.ts'
 import {
@@ -89,7 +90,7 @@ export function* readHead(sql: Sql, id: string): Work<ExportedHead> {
     usage: byModel(yield* records('usage', USAGE, 'usage', 'provider, model')),
     measurements: byModel(yield* records('measurement', MEASUREMENT, 'measurements', 'provider, model')),
     operations: (yield* records('operation', OPERATION, 'operations', 'id')).sort((a, b) =>
-      order(a.id, b.id),
+      compareTexts(a.id, b.id),
     ),
     ...(yield* exportRequests(sql, session, numbers)),
     notes: yield* records('note', NOTE, 'notes', 'no'),
@@ -125,11 +126,9 @@ function* readBackground(sql: Sql, no: number, references: References): Work<Bac
 function byModel<T extends { readonly provider: string; readonly model?: string | undefined }>(
   records: T[],
 ): T[] {
-  return records.sort((a, b) => order(a.provider, b.provider) || order(a.model ?? '', b.model ?? ''))
-}
-
-function order(a: string, b: string): number {
-  return a < b ? -1 : a > b ? 1 : 0
+  return records.sort(
+    (a, b) => compareTexts(a.provider, b.provider) || compareTexts(a.model ?? '', b.model ?? ''),
+  )
 }
 
 /** The last position and ordinal are taken from the rows, so that a wrong counter can't lose a message. */

@@ -1,18 +1,19 @@
 import { isDeepStrictEqual } from 'node:util'
 import { z } from 'zod'
 import { invalid } from '../../core/errors.ts'
-import { isCacheMark, withoutCacheMarks, withoutMarks } from '../../core/messages/cache-marks.ts'
+import { unmarkedField, withoutMarks } from '../../core/messages/cache-marks.ts'
 import { nameSchema } from '../../core/messages/check.ts'
-import { isObject, stringifyJson } from '../../core/messages/json.ts'
-import { type Message, type ProviderOptions, partsOf } from '../../core/messages/message.ts'
-import { type CompactionEvent, effectsOf } from '../../core/model/compaction-events.ts'
+import { stringifyJson } from '../../core/messages/json.ts'
+import { type Message, partsOf } from '../../core/messages/message.ts'
+import { effectsOf, type TransitionEvent } from '../../core/model/compaction-events.ts'
+import { isTransition } from '../../core/model/moment.ts'
 import {
   type FirstRequestChange,
   type RequestDifference,
   requestDifference,
   type SentRequest,
 } from '../../core/model/request-difference.ts'
-import { isSentAtOnce } from '../../core/rendering/bound-reasoning.ts'
+import { toolsAtOnce } from '../../core/rendering/bound-reasoning.ts'
 import { cacheLifetimeMs, costOfLost, lostTokens } from '../../core/tokens/cache-loss.ts'
 import { listPrices, type PriceOf } from '../../core/tokens/prices.ts'
 import { canonicalProvider } from '../../core/tokens/providers.ts'
@@ -135,8 +136,8 @@ async function compactionEvents(
   sessionId: string,
   after: number,
   last: number,
-): Promise<CompactionEvent[]> {
-  const events: CompactionEvent[] = []
+): Promise<TransitionEvent[]> {
+  const events: TransitionEvent[] = []
   for (let from = after; from < last; ) {
     const page = await storage.auditLog(sessionId, { after: from, limit: Math.min(PAGE, last - from) })
     for (const entry of page) {
@@ -154,9 +155,8 @@ async function compactionEvents(
   return events
 }
 
-function eventOf({ event, compactionId, detail }: AuditEntry): CompactionEvent | undefined {
-  if (compactionId === undefined) return undefined
-  if (event !== 'created' && event !== 'undone' && event !== 'redone') return undefined
+function eventOf({ event, compactionId, detail }: AuditEntry): TransitionEvent | undefined {
+  if (compactionId === undefined || !isTransition(event)) return undefined
   return {
     id: compactionId,
     event,
@@ -167,10 +167,10 @@ function eventOf({ event, compactionId, detail }: AuditEntry): CompactionEvent |
 }
 
 /** Compares two requests of a session. `events`: what happened to its compactions in between. Pure. */
-export function comparedRequests(
+function comparedRequests(
   before: RenderedRequest,
   after: RenderedRequest,
-  events: readonly CompactionEvent[],
+  events: readonly TransitionEvent[],
   priceOf: PriceOf,
 ): ComparedRequests {
   const { changed, ...difference } = requestDifference(sentRequest(before), sentRequest(after), lineOf)
@@ -245,7 +245,7 @@ function leftOutReasoning({ changed }: RenderedRequest): boolean {
 }
 
 function sentRequest({ tools, system, messages }: RenderedRequest): SentRequest {
-  const sent = tools?.filter(isSentAtOnce).map((tool) => withoutMarks(tool)) ?? []
+  const sent = toolsAtOnce(tools)
   return {
     tools: sent.length === 0 ? '' : stringifyJson(sent),
     system: system === undefined ? '' : stringifyJson(system),
@@ -258,11 +258,5 @@ function lineOf({ role, content }: Pick<Message, 'role' | 'content'>): string {
   const plain = withoutBytes(partsOf({ content })).content
   const isUnmarked = withoutMarks(plain) === plain
   const sent = { role, content: plain }
-  return isUnmarked ? stringifyJson(sent) : JSON.stringify(sent, unmarked)
-}
-
-/** For `JSON.stringify`: no prompt cache marks, and no options that only had marks. */
-function unmarked(key: string, value: unknown): unknown {
-  if (isCacheMark(key)) return undefined
-  return key === 'providerOptions' && isObject(value) ? withoutCacheMarks(value as ProviderOptions) : value
+  return isUnmarked ? stringifyJson(sent) : JSON.stringify(sent, unmarkedField)
 }
