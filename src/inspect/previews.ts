@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { isObject } from '../core/messages/json.ts'
 import { CompactionPreview } from '../store/compaction/result.ts'
 import type { Store } from '../store/store.ts'
 import { Refusal } from './security.ts'
@@ -43,9 +44,8 @@ export class Previews {
 
 /** Returns the id of a preview in the arguments of `compactSession`. */
 export function previewIdIn(config: unknown): string | undefined {
-  if (typeof config !== 'object' || config === null || !Object.hasOwn(config, 'previewId')) return undefined
-  const { previewId } = config as { readonly previewId: unknown }
-  return typeof previewId === 'string' ? previewId : ''
+  if (!isObject(config) || !Object.hasOwn(config, 'previewId')) return undefined
+  return typeof config.previewId === 'string' ? config.previewId : ''
 }
 
 export function isPreview(value: unknown): value is CompactionPreview {

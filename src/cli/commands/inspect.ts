@@ -9,6 +9,7 @@ import type { Given } from '../declarations.ts'
 import { CliError, UNTIL_INTERRUPTED } from '../errors.ts'
 import { sentence, writeLines } from '../output/layout.ts'
 import { findSession } from '../references.ts'
+import { untilEnded } from '../until-ended.ts'
 import { hasBrowser, openBrowser } from './inspect/browser.ts'
 import { gate } from './inspect/gate.ts'
 
@@ -38,7 +39,7 @@ export async function inspect(
     const urlWith = (key: string): string => `http://${LOOPBACK}:${address.port}/?token=${key}${hash}`
     report(context, urlWith(token))
     if (open && !context.json && hasBrowser(context)) openBrowser(urlWith(ticket))
-    await ended(context)
+    await untilEnded(context)
   } finally {
     server.close()
     server.closeAllConnections()
@@ -77,14 +78,4 @@ function report({ out, json, printJson, style, location }: Context, url: string)
     out.write(`${style.cyan(url)}\n`)
     writeLines(out, sentence('Only this machine can open it. Ctrl-C ends it.', out, style.dim))
   }
-}
-
-/** Resolves when the process is asked to end, or the program that reads its output has gone. */
-function ended({ signal, readerLeft }: Context): Promise<void> {
-  return new Promise((resolve) => {
-    for (const one of [signal, readerLeft]) {
-      if (one?.aborted) resolve()
-      one?.addEventListener('abort', () => resolve(), { once: true })
-    }
-  })
 }

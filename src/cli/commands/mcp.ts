@@ -11,6 +11,7 @@ import type { Context } from '../command.ts'
 import type { Given } from '../declarations.ts'
 import { CliError, EXIT } from '../errors.ts'
 import { safeLine } from '../output/safe-text.ts'
+import { untilEnded } from '../until-ended.ts'
 import { failed } from './mcp/answer.ts'
 import { CHANGING, importTranscripts, previewCompaction } from './mcp/changing.ts'
 import { FolderWatch, Importer } from './mcp/importer.ts'
@@ -66,14 +67,8 @@ export async function serveMcp(context: Context, options: McpOptions): Promise<n
 }
 
 /** Resolves when the client has gone, its input has ended, or the process is asked to end. */
-function ended({ signal, readerLeft }: Context, wire: Wire): Promise<void> {
-  return new Promise((resolve) => {
-    wire.closed.then(resolve, resolve)
-    for (const one of [signal, readerLeft]) {
-      if (one?.aborted) resolve()
-      one?.addEventListener('abort', () => resolve(), { once: true })
-    }
-  })
+async function ended(context: Context, wire: Wire): Promise<void> {
+  await Promise.race([wire.closed, untilEnded(context)])
 }
 
 async function folderNamed({ cwd }: Context, name: string): Promise<string> {
