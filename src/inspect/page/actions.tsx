@@ -1,6 +1,5 @@
-import type { Compaction } from '../../storage/storage.ts'
 import { call, facts } from './api.ts'
-import { redo, undo } from './compaction-actions.tsx'
+import { undo } from './compaction-actions.tsx'
 import { counted } from './format.ts'
 import { go, sessionLink } from './router.ts'
 import { ask, attempt, toast } from './ui.tsx'
@@ -13,27 +12,6 @@ import { ask, attempt, toast } from './ui.tsx'
 /** Whether the page may change anything. */
 export const canChange = !facts.readonly
 
-type Authored = { readonly reason?: string }
-
-export { redo, undo }
-
-/** Undoes a compaction; if others in force build on it, says which, and asks. */
-export async function undoWithDependents(
-  sessionId: string,
-  compaction: Pick<Compaction, 'id'>,
-  dependents: readonly string[],
-): Promise<void> {
-  if (dependents.length > 0) {
-    const agreed = await ask({
-      title: `Undo ${counted(dependents.length + 1, 'compaction')}?`,
-      body: `${counted(dependents.length, 'later compaction')} in force ${dependents.length === 1 ? 'builds' : 'build'} on this one and will be undone with it. Redo restores all of them.`,
-      action: 'Undo all',
-    })
-    if (!agreed) return
-  }
-  await undo(sessionId, compaction.id, dependents.length > 0)
-}
-
 export async function setPin(sessionId: string, ids: readonly string[], pinned: boolean): Promise<void> {
   await attempt(async () => {
     const count = await call(pinned ? 'messages.pin' : 'messages.unpin', [sessionId, ids])
@@ -44,7 +22,7 @@ export async function setPin(sessionId: string, ids: readonly string[], pinned: 
   })
 }
 
-export async function hide(sessionId: string, ids: readonly string[], options: Authored = {}): Promise<void> {
+export async function hide(sessionId: string, ids: readonly string[]): Promise<void> {
   const agreed = await ask({
     title: `Hide ${counted(ids.length, 'message')} from the model?`,
     body: 'The model no longer receives it. It stays stored, and you can undo this.',
@@ -52,7 +30,7 @@ export async function hide(sessionId: string, ids: readonly string[], options: A
   })
   if (!agreed) return
   await attempt(async () => {
-    const compaction = await call('compactions.hide', [sessionId, ids, options])
+    const compaction = await call('compactions.hide', [sessionId, ids])
     toast({
       text: `Hid ${counted(compaction.rowsHidden, 'message')}.`,
       undo: { label: 'Undo', run: () => undo(sessionId, compaction.id) },

@@ -1,23 +1,31 @@
 import type { Compaction, UndoOutcome } from '../../storage/storage.ts'
 import { CallError, call } from './api.ts'
-import { dependentsOf, kindWords, workWords } from './compaction-runs.ts'
+import { dependentsOf, isApplied, kindWords, workWords } from './compaction-runs.ts'
 import { counted, short } from './format.ts'
 import { go, sessionLink } from './router.ts'
 import { ask, attempt, toast } from './ui.tsx'
 
 /* Undo and redo with what they include. Where the store asks for a decision, the reader makes it. */
 
-type Target = { readonly id: string; readonly compactions: readonly Compaction[] }
 type Options = { readonly cascade?: boolean; readonly both?: boolean; readonly showRetired?: boolean }
 
-/** Undoes a compaction or a run. If others in force build on it, lists them and asks. */
-export async function undoListed(
+/**
+ * Undoes a compaction or a run with what is in force of it, and otherwise redoes it. If others in force build on what is undone, lists them
+ * and asks.
+ */
+export async function undoOrRedo(
   sessionId: string,
-  target: Target,
+  compactionOrRun: string,
+  compactions: readonly Compaction[],
   all: readonly Compaction[],
 ): Promise<void> {
-  const ids = target.compactions.map(({ id }) => id)
-  const dependents = dependentsOf(all, ids)
+  if (!compactions.some(isApplied)) return
+  const active = compactions.filter(({ status }) => status === 'active')
+  if (active.length === 0) return turn('redo', sessionId, [compactionOrRun], {})
+  const dependents = dependentsOf(
+    all,
+    active.map(({ id }) => id),
+  )
   if (dependents.length > 0) {
     const agreed = await ask({
       title: `Undo ${counted(dependents.length + 1, 'compaction')}?`,
@@ -34,7 +42,7 @@ export async function undoListed(
     })
     if (!agreed) return
   }
-  await undo(sessionId, target.id, dependents.length > 0)
+  await turn('undo', sessionId, [compactionOrRun], { cascade: dependents.length > 0 })
 }
 
 /** The compactions that a question is about. */
@@ -57,12 +65,8 @@ function CompactionLines({ compactions }: { readonly compactions: readonly Compa
 type Turn = 'undo' | 'redo'
 
 /** Undoes a compaction or a run, and says what it did. */
-export const undo = (sessionId: string, compactionOrRun: string, cascade = false): Promise<void> =>
-  turn('undo', sessionId, [compactionOrRun], { cascade })
-
-/** Redoes a compaction or a run, and says what it did. If it builds on undone ones, asks whether to redo them too. */
-export const redo = (sessionId: string, compactionOrRun: string, cascade = false): Promise<void> =>
-  turn('redo', sessionId, [compactionOrRun], { cascade })
+export const undo = (sessionId: string, compactionOrRun: string): Promise<void> =>
+  turn('undo', sessionId, [compactionOrRun], {})
 
 const TURNS = {
   undo: {

@@ -4,11 +4,12 @@ import type { ExpandedRow, ExpandedSummary } from '../../core/model/expansion.ts
 import type { AuditEntry, Compaction } from '../../storage/storage.ts'
 import { canChange } from './actions.tsx'
 import { useCall } from './api.ts'
-import { redo, undoListed } from './compaction-actions.tsx'
+import { undoOrRedo } from './compaction-actions.tsx'
 import {
   auditOf,
   dependentsOf,
   didWords,
+  isApplied,
   kindWords,
   statusKind,
   statusWords,
@@ -22,7 +23,7 @@ import { lineOf } from './row-line.ts'
 import { type LineRow, PagedRows, RowLine } from './row-list.tsx'
 import { positionsIn, rangeWords } from './row-windows.ts'
 import { useStoredRows } from './stored-rows.ts'
-import { Badge, Failed, Id, Show, Time } from './ui.tsx'
+import { Badge, Fact, Failed, Id, Show, Time } from './ui.tsx'
 import { ViewDifference } from './view-difference.tsx'
 
 /** Everything about one compaction. */
@@ -42,7 +43,7 @@ export function CompactionDetail({
     compaction
   const { tokensBefore, tokensAfter } = compaction
   const dependents = status === 'active' ? dependentsOf(compactions, [id]) : []
-  const applied = status === 'active' || status === 'undone'
+  const applied = isApplied(compaction)
   const entries = auditOf(audit, compaction)
   return (
     <article class="card detail" aria-label={`Compaction: ${kindWords(compaction)}`}>
@@ -58,14 +59,7 @@ export function CompactionDetail({
         )}
         {/* One button for both, so that it keeps the focus. */}
         {canChange && applied && (
-          <button
-            type="button"
-            onClick={() =>
-              void (status === 'active'
-                ? undoListed(sessionId, { id, compactions: [compaction] }, compactions)
-                : redo(sessionId, id))
-            }
-          >
+          <button type="button" onClick={() => void undoOrRedo(sessionId, id, [compaction], compactions)}>
             {status === 'undone' ? 'Redo' : 'Undo'}
             {dependents.length > 0 && ` with ${dependents.length} later`}
           </button>
@@ -140,15 +134,6 @@ export function CompactionDetail({
   )
 }
 
-function Fact({ name, children }: { readonly name: string; readonly children: ComponentChildren }) {
-  return (
-    <div>
-      <dt>{name}</dt>
-      <dd>{children}</dd>
-    </div>
-  )
-}
-
 function usageWords(usage: { readonly [name: string]: unknown }): string {
   const words = Object.entries(usage).flatMap(([name, value]) =>
     typeof value === 'number'
@@ -171,7 +156,6 @@ function Hidden({
   readonly compactions: readonly Compaction[]
 }) {
   const { positions, inserted } = compaction.coverage.hidden
-  const applied = compaction.status === 'active' || compaction.status === 'undone'
   if (compaction.rowsHidden === 0) return null
   const total = positions.reduce((sum, [from, to]) => sum + to - from + 1, 0)
   const writers = inserted.flatMap(
@@ -181,7 +165,7 @@ function Hidden({
     <details class="detail-part" open={compaction.rowsInserted === 0}>
       <summary>
         <h3>
-          {applied ? 'Hid' : 'Covers'} {counted(compaction.rowsHidden, 'row')}
+          {isApplied(compaction) ? 'Hid' : 'Covers'} {counted(compaction.rowsHidden, 'row')}
         </h3>{' '}
         <span class="dim">{positions.length > 0 && `positions ${rangeWords(positions)}`}</span>
       </summary>
@@ -542,14 +526,9 @@ function Parameters({ params }: { readonly params: Compaction['params'] }) {
       </summary>
       <dl class="detail-facts detail-parameters">
         {entries.map(([name, value]) => (
-          <div key={name}>
-            <dt>
-              <code>{name}</code>
-            </dt>
-            <dd>
-              <code>{typeof value === 'string' ? value : JSON.stringify(value)}</code>
-            </dd>
-          </div>
+          <Fact key={name} name={<code>{name}</code>}>
+            <code>{typeof value === 'string' ? value : JSON.stringify(value)}</code>
+          </Fact>
         ))}
       </dl>
     </details>

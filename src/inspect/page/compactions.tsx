@@ -2,10 +2,11 @@ import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import type { Compaction, Job } from '../../storage/storage.ts'
 import { canChange } from './actions.tsx'
 import { call, useCall } from './api.ts'
-import { redo, undoListed } from './compaction-actions.tsx'
+import { undoOrRedo } from './compaction-actions.tsx'
 import { CompactionDetail } from './compaction-detail.tsx'
 import {
   didWords,
+  isApplied,
   kindWords,
   type Run,
   runsOf,
@@ -14,6 +15,7 @@ import {
   triggerWords,
 } from './compaction-runs.ts'
 import { counted, money, time, whole } from './format.ts'
+import { useLast } from './hooks.ts'
 import { useKeys } from './keys.tsx'
 import type { Live } from './live.ts'
 import { NewCompaction, progressWords } from './new-compaction.tsx'
@@ -22,14 +24,14 @@ import { SessionStrip } from './session-strip.tsx'
 import type { TabProps } from './session-tab.ts'
 import { TokensChange } from './tokens-change.tsx'
 import { attempt, Badge, Empty, Failed, Skeleton, toast } from './ui.tsx'
-import { useAudit, useKept } from './use-requests.ts'
+import { useAudit } from './use-requests.ts'
 import './compactions.css'
 
 /** The compactions of a session: a map, the runs, one of them in detail, and a new one. */
 export function Compactions({ session, live, version, query, stats }: TabProps) {
   const { id } = session
   const loaded = useCall('listCompactions', [id], version)
-  const compactions = useKept(loaded.value)
+  const compactions = useLast(loaded.value)
   const audit = useAudit(id, version)
   const runs = useMemo(() => runsOf(compactions ?? []), [compactions])
   const flat = useMemo(() => runs.flatMap((run) => run.compactions), [runs])
@@ -54,7 +56,7 @@ export function Compactions({ session, live, version, query, stats }: TabProps) 
             keys: 'u',
             label: 'Undo or redo the selected compaction',
             run: () => {
-              if (chosen !== undefined) void turn(id, chosen, compactions ?? [])
+              if (chosen !== undefined) void undoOrRedo(id, chosen.id, [chosen], compactions ?? [])
             },
           },
           { keys: 'n', label: 'Preview a compaction', run: () => openNew(id, true) },
@@ -130,12 +132,6 @@ export function Compactions({ session, live, version, query, stats }: TabProps) 
 const openNew = (sessionId: string, isOpen: boolean): void =>
   go(sessionLink(sessionId, 'compactions', { new: isOpen ? '1' : undefined }), { replace: !isOpen })
 
-async function turn(sessionId: string, compaction: Compaction, all: readonly Compaction[]): Promise<void> {
-  const { id, status } = compaction
-  if (status === 'active') await undoListed(sessionId, { id, compactions: [compaction] }, all)
-  else if (status === 'undone') await redo(sessionId, id)
-}
-
 /** A run that is under way: of this server, of another process, or of a job. */
 function Running({
   sessionId,
@@ -150,7 +146,7 @@ function Running({
 }) {
   const isHeld = live.state?.session?.run === true
   const jobs = useCall('jobs.list', [sessionId, { limit: 5 }], `${version} ${isHeld}`)
-  const open = useKept(jobs.value)?.find(({ state }) => state === 'queued' || state === 'running')
+  const open = useLast(jobs.value)?.find(({ state }) => state === 'queued' || state === 'running')
   const attempts = compactions.filter(({ status }) => status === 'running')
   const { progress } = live
   const isReported = progress !== undefined && (progress.phase === 'started' || progress.phase === 'stage')
@@ -261,8 +257,6 @@ function RunItem({
   const { id, at, tokens, cost } = run
   const [first] = run.compactions
   const { actor, reason } = first!
-  const active = run.compactions.filter(({ status }) => status === 'active')
-  const undone = run.compactions.filter(({ status }) => status === 'undone')
   const isGroup = run.compactions.length > 1
   return (
     <li class="card run">
@@ -277,17 +271,13 @@ function RunItem({
         {tokens !== undefined && <TokensChange {...tokens} />}
         {cost !== undefined && <span>{money(cost)}</span>}
         {/* One button for both, so that it keeps the focus. */}
-        {isGroup && canChange && active.length + undone.length > 0 && (
+        {isGroup && canChange && run.compactions.some(isApplied) && (
           <button
             type="button"
             class="link"
-            onClick={() =>
-              void (active.length > 0
-                ? undoListed(sessionId, { id, compactions: active }, compactions)
-                : redo(sessionId, id))
-            }
+            onClick={() => void undoOrRedo(sessionId, id, run.compactions, compactions)}
           >
-            {active.length > 0 ? 'Undo run' : 'Redo run'}
+            {run.compactions.some(({ status }) => status === 'active') ? 'Undo run' : 'Redo run'}
           </button>
         )}
       </header>

@@ -15,11 +15,10 @@ import {
   marksOf,
   middleOf,
   stepsOf,
-  sumOf,
   ticksOf,
   topOf,
 } from './timeline-chart.ts'
-import type { ByCategory } from './tokens.ts'
+import { type ByCategory, sumOf } from './tokens.ts'
 import { color } from './ui.tsx'
 
 export type Limit = {

@@ -7,8 +7,9 @@ import type { Timeline } from '../../store/topics/messages.ts'
 import { useCall } from './api.ts'
 import { ContextChart, HappeningList, inUnits, type Limit, pointName } from './context-chart.tsx'
 import { change, counted, percent, short, whole } from './format.ts'
-import { useSettled } from './hooks.ts'
+import { useLast, useSettled } from './hooks.ts'
 import { useKeys } from './keys.tsx'
+import { inputOf, sumOf as sumOfInput } from './recorded-requests.ts'
 import { go, sessionLink } from './router.ts'
 import { type LineRow, PagedRows, RowLine } from './row-list.tsx'
 import { partsOf, type TabProps } from './session-tab.ts'
@@ -20,11 +21,10 @@ import {
   type Measure,
   slotOf,
   stackOf,
-  sumOf,
 } from './timeline-chart.ts'
-import { type ByCategory, CATEGORIES } from './tokens.ts'
-import { color, Empty, Failed, Legend, Skeleton, Time } from './ui.tsx'
-import { useAudit, useKept, useRequests } from './use-requests.ts'
+import { type ByCategory, CATEGORIES, sumOf } from './tokens.ts'
+import { color, Empty, Fact, Failed, Legend, Skeleton, Time } from './ui.tsx'
+import { useAudit, useRequests } from './use-requests.ts'
 import { ViewDifference } from './view-difference.tsx'
 import './context.css'
 
@@ -43,7 +43,7 @@ export function ContextView(props: TabProps) {
   // The version is known in a moment; a long session is not read twice until then.
   const args = isKnown ? ([session.id, { points: MAX_POINTS, ...range }] as const) : null
   const loaded = useCall('messages.timeline', args && [...args], version)
-  const timeline = useKept(loaded.value)
+  const timeline = useLast(loaded.value)
   const checked = useRef<string | undefined>(undefined)
   const { position } = query
   useEffect(() => {
@@ -120,7 +120,7 @@ function OverTime({
   const [axis, setAxis] = useState<Axis>('answers')
   const requests = useRequests(id, version)
   const audit = useAudit(id, version)
-  const compactions = useKept(useCall('listCompactions', [id], version).value) ?? []
+  const compactions = useLast(useCall('listCompactions', [id], version).value) ?? []
   const [index, select] = useSelected(id, points, query)
   const happenings = useMemo(() => happeningsOf(audit.items, compactions), [audit.items, compactions])
   const ratio = stats?.calibration.ratio ?? 1
@@ -138,10 +138,10 @@ function OverTime({
   )
   const reported = useMemo(() => {
     if (measure !== 'tokens') return points.map(() => undefined)
-    const byRequest = new Map(requests.items.map((one) => [one.id, one.usage]))
+    const byRequest = new Map(requests.items.map((one) => [one.id, inputOf(one)]))
     return points.map(({ requestId }) => {
-      const usage = requestId === undefined ? undefined : byRequest.get(requestId)
-      return usage && usage.inputTokens + (usage.cacheReadTokens ?? 0) + (usage.cacheCreationTokens ?? 0)
+      const input = requestId === undefined ? undefined : byRequest.get(requestId)
+      return input && sumOfInput(input)
     })
   }, [points, requests.items, measure])
   const limits = limitsOf(stats, measure)
@@ -510,40 +510,23 @@ function MomentFacts({
         <Time at={point.time} />
       </p>
       <dl class="moment-figures">
-        <div>
-          <dt>Tokens</dt>
-          <dd>
-            <b>{whole(Math.round(tokens))}</b>
-            {available !== undefined && available > 0 && (
-              <span class="dim"> {percent(tokens / available)} of the window</span>
-            )}
-          </dd>
-        </div>
+        <Fact name="Tokens">
+          <b>{whole(Math.round(tokens))}</b>
+          {available !== undefined && available > 0 && (
+            <span class="dim"> {percent(tokens / available)} of the window</span>
+          )}
+        </Fact>
         {reported !== undefined && (
-          <div>
-            <dt>Reported</dt>
-            <dd>
-              {whole(reported)} <span class="dim">by the provider</span>
-            </dd>
-          </div>
+          <Fact name="Reported">
+            {whole(reported)} <span class="dim">by the provider</span>
+          </Fact>
         )}
-        {point.logTokens !== undefined && (
-          <div>
-            <dt>Without compaction</dt>
-            <dd>{short(point.logTokens)}</dd>
-          </div>
-        )}
-        <div>
-          <dt>Rows sent</dt>
-          <dd>{whole(point.rows)}</dd>
-        </div>
+        {point.logTokens !== undefined && <Fact name="Without compaction">{short(point.logTokens)}</Fact>}
+        <Fact name="Rows sent">{whole(point.rows)}</Fact>
         {sizes.images + sizes.mediaBytes > 0 && (
-          <div>
-            <dt>Images and files</dt>
-            <dd>
-              {counted(sizes.images, 'image')}, {inUnits('bytes', sizes.mediaBytes)}
-            </dd>
-          </div>
+          <Fact name="Images and files">
+            {counted(sizes.images, 'image')}, {inUnits('bytes', sizes.mediaBytes)}
+          </Fact>
         )}
       </dl>
       <Legend parts={stack} />
@@ -587,7 +570,7 @@ function ViewThere({
     at === null ? [session.id] : [session.id, { at }],
     at === null ? version : undefined,
   )
-  const rows = useKept(loaded.value)
+  const rows = useLast(loaded.value)
   const isWaiting =
     loaded.value === undefined || JSON.stringify(at) !== JSON.stringify(momentOf(point) ?? null)
   // The rows are drawn again only when others have arrived, so that scrubbing stays smooth.

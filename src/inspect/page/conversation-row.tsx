@@ -1,16 +1,18 @@
 import { isSilent, partsOf, textsOf } from '../../core/messages/message.ts'
 import type { Compaction, Session } from '../../storage/storage.ts'
-import { canChange, fork, hide, rewindTo, setPin, undoWithDependents } from './actions.tsx'
-import { dependentsOf, kindWords, triggerWords } from './compaction-runs.ts'
+import { canChange, fork, hide, rewindTo, setPin } from './actions.tsx'
+import { undoOrRedo } from './compaction-actions.tsx'
+import { kindWords, triggerWords } from './compaction-runs.ts'
 import type { ConversationRows, LoadedRow } from './conversation-rows.ts'
 import { Fold } from './fold.tsx'
 import { bytes, counted, money, short, time, whole } from './format.ts'
+import { hiderOf } from './log-groups.ts'
 import { MessageParts, type PartsContext } from './message-parts.tsx'
 import { pure } from './pure.ts'
 import { go, sessionLink } from './router.ts'
 import { SummarySources } from './summary-sources.tsx'
 import { absorbedParts, resultsOf } from './tool-pairs.ts'
-import { attempt, Badge, Menu, Time, toast } from './ui.tsx'
+import { attempt, Badge, copy, Menu, Time } from './ui.tsx'
 
 /** What rows share. */
 export type RowContext = PartsContext & {
@@ -178,13 +180,6 @@ function linkTo(sessionId: string, { position, id }: LoadedRow): string {
   return new URL(sessionLink(sessionId, 'conversation', { message: position ?? id }), location.href).href
 }
 
-async function copy(text: string, said: string): Promise<void> {
-  await attempt(async () => {
-    await navigator.clipboard.writeText(text)
-    toast({ text: said })
-  })
-}
-
 /** What hid a row: `Summarized by run 4f2a…, 12:03, automatic`. */
 export function hiddenWords(compaction: Compaction): string {
   const { kind, coverage, runId, createdAt } = compaction
@@ -231,7 +226,7 @@ function HiddenBy({
   readonly row: LoadedRow
   readonly context: RowContext
 }) {
-  const by = id ?? row.condenseParent ?? row.truncationParent ?? row.retiredBy
+  const by = id ?? hiderOf(row)
   const compaction = by === undefined ? undefined : context.compaction(by)
   if (compaction === undefined)
     return (
@@ -268,10 +263,7 @@ export function UndoLink({
     <button
       type="button"
       class="link"
-      onClick={() => {
-        const dependents = dependentsOf(context.compactions, [compaction.id]).map(({ id }) => id)
-        void undoWithDependents(context.sessionId, compaction, dependents)
-      }}
+      onClick={() => void undoOrRedo(context.sessionId, compaction.id, [compaction], context.compactions)}
     >
       Undo
     </button>

@@ -1,4 +1,5 @@
 import { useCallback, useEffect, useMemo, useRef, useState } from 'preact/hooks'
+import { listIn } from '../../core/messages/json.ts'
 import { partsOf } from '../../core/messages/message.ts'
 import type { Compaction, Session } from '../../storage/storage.ts'
 import { canChange, hide, setPin } from './actions.tsx'
@@ -17,24 +18,22 @@ import { ConversationRow, hiddenWords, type RowContext, requestLink, UndoLink } 
 import { type ConversationRows, pageOf, useConversationRows } from './conversation-rows.ts'
 import { type Choices, choicesFor, versionsOf } from './conversation-versions.ts'
 import { counted, whole } from './format.ts'
+import { useLast } from './hooks.ts'
 import { KeptState } from './kept-state.ts'
 import { useKeys } from './keys.tsx'
 import { go, sessionLink } from './router.ts'
 import { useScan, type Wanted } from './row-facts.ts'
 import type { TabProps } from './session-tab.ts'
 import { absorbedParts } from './tool-pairs.ts'
-import { Empty, Failed, Skeleton } from './ui.tsx'
+import { attempt, Empty, Failed, Skeleton } from './ui.tsx'
 import { VersionLine } from './version-line.tsx'
 import { useVirtualList } from './virtual-list.ts'
-
-const NO_COMPACTIONS: readonly Compaction[] = []
-const NO_FORKS: readonly Session[] = []
 
 /** Everything stored of a session: a list over its whole log, of which only what is near the viewport is read and shown. */
 export function Conversation(props: TabProps) {
   const { session, version } = props
-  const compactions = useKeptValue(useCall('listCompactions', [session.id], version))
-  const forks = useKeptValue(useCall('sessions.forks', [session.id], version))
+  const loaded = useCall('listCompactions', [session.id], version)
+  const compactions = useLast(loaded.value)
   const kept = useRef(new Map<string, unknown>()).current
   const rows = useConversationRows(session.id, version)
   // Where one begins is read together with the compactions.
@@ -48,36 +47,21 @@ export function Conversation(props: TabProps) {
         Messages appear here when they are appended, also by another process.
       </Empty>
     )
-  if (compactions.value === undefined)
-    return compactions.error === undefined ? (
+  if (compactions === undefined)
+    return loaded.error === undefined ? (
       <Skeleton lines={10} />
     ) : (
-      <Failed error={compactions.error} retry={compactions.reload} />
+      <Failed error={loaded.error} retry={loaded.reload} />
     )
   return (
     <KeptState.Provider value={kept}>
-      <List
-        {...props}
-        rows={rows}
-        compactions={compactions.value ?? NO_COMPACTIONS}
-        forks={forks.value ?? NO_FORKS}
-      />
+      <List {...props} rows={rows} compactions={compactions} />
     </KeptState.Provider>
   )
 }
 
-/** Keeps the last value while a call is repeated. */
-function useKeptValue<T, L extends { readonly value: T | undefined }>(
-  loaded: L & { readonly value: T | undefined },
-): L {
-  const last = useRef<T | undefined>(undefined)
-  if (loaded.value !== undefined) last.current = loaded.value
-  return { ...loaded, value: loaded.value ?? last.current }
-}
-
 type ListProps = TabProps & {
   readonly compactions: readonly Compaction[]
-  readonly forks: readonly Session[]
   readonly rows: ConversationRows
 }
 type Target = {
@@ -115,10 +99,7 @@ function List({ session, version, query, compactions, forks, rows }: ListProps) 
   const context = useMemo((): RowContext => {
     const byId = new Map(compactions.map((one) => [one.id, one]))
     const forksAt = new Map<number, Session[]>()
-    for (const one of forks) {
-      const at = one.forkedFrom?.position ?? 0
-      forksAt.set(at, [...(forksAt.get(at) ?? []), one])
-    }
+    for (const one of forks) listIn(forksAt, one.forkedFrom?.position ?? 0).push(one)
     return { sessionId, version, messageCount, compactions, forksAt, compaction: (id) => byId.get(id) }
   }, [sessionId, version, messageCount, compactions, forks])
 
@@ -354,14 +335,7 @@ function List({ session, version, query, compactions, forks, rows }: ListProps) 
                       openOrFold(scroller.current, item)
                     }}
                   >
-                    <ItemView
-                      item={item}
-                      rows={rows}
-                      revision={rows.revision}
-                      context={context}
-                      toggle={toggle}
-                      choose={choose}
-                    />
+                    <ItemView item={item} rows={rows} context={context} toggle={toggle} choose={choose} />
                   </article>
                 )
               )
@@ -394,7 +368,6 @@ function ItemView({
 }: {
   readonly item: Item
   readonly rows: ConversationRows
-  readonly revision: number
   readonly context: RowContext
   toggle(key: string): void
   choose(after: number, from: number): void
@@ -594,7 +567,7 @@ async function keyOf(
 ): Promise<number | string | undefined> {
   if (inserted.some(({ id }) => id === message)) return message
   if (/^\d{1,9}$/.test(message)) return Number(message)
-  const moment = await call('messages.moment', [sessionId, { afterMessage: message }]).catch(() => undefined)
+  const moment = await attempt(() => call('messages.moment', [sessionId, { afterMessage: message }]))
   return moment?.position
 }
 

@@ -11,6 +11,7 @@ import {
   chartData,
   dayOf,
   daysWithCosts,
+  inputOf,
   type Measure,
   type ModelSums,
   modelName,
@@ -25,10 +26,11 @@ import {
 } from './cost-sums.ts'
 import './costs.css'
 import { counted, money, short, whole } from './format.ts'
+import { useLast } from './hooks.ts'
 import { useLive } from './live.ts'
 import type { TabProps } from './session-tab.ts'
-import { Empty, Show } from './ui.tsx'
-import { useKept, useRequests } from './use-requests.ts'
+import { Badge, Empty, Fact, Show } from './ui.tsx'
+import { useRequests } from './use-requests.ts'
 
 /** The costs of all sessions of the store. */
 export function Costs() {
@@ -89,7 +91,7 @@ function useCosts(
     ],
     version,
   )
-  return { ...loaded, value: useKept(loaded.value) }
+  return { ...loaded, value: useLast(loaded.value) }
 }
 
 const PERIOD_WORDS = (period: Period): string => (period === 'all' ? 'All' : `${period} days`)
@@ -108,7 +110,7 @@ function Toolbar({
   return (
     <div class="toolbar">
       <h1>{title}</h1>
-      {!isConnected && <span class="badge badge-warn">not connected</span>}
+      {!isConnected && <Badge kind="warn">not connected</Badge>}
       <span class="spring" />
       <fieldset class="cost-segments">
         <legend class="hidden-text">Period</legend>
@@ -229,13 +231,12 @@ function Found({
 function Imported({ sessionId, version }: { readonly sessionId: string; readonly version: string }) {
   const { value } = useCall('requests.usage', [sessionId], version)
   if (value === undefined || value.total.requests === 0) return <NotRecorded title="No usage was recorded." />
-  const { requests, inputTokens, cacheReadTokens, cacheCreationTokens, outputTokens, cost } = value.total
+  const { requests, outputTokens, cost } = value.total
   return (
     <Empty title={`${counted(requests, 'request')}, ${money(cost)}`}>
       <p>
-        This usage was imported with the conversation:{' '}
-        {short(inputTokens + cacheReadTokens + cacheCreationTokens)} tokens of input and {short(outputTokens)}{' '}
-        of output. Only the sums are stored, so there are no costs by day.
+        This usage was imported with the conversation: {short(inputOf(value.total))} tokens of input and{' '}
+        {short(outputTokens)} of output. Only the sums are stored, so there are no costs by day.
       </p>
     </Empty>
   )
@@ -266,26 +267,14 @@ function Totals({ total, summaryCost }: { readonly total: ModelSums; readonly su
   const share = cachedShare(total)
   return (
     <dl class="cost-totals">
-      <Total name={summaryCost > 0 ? 'Cost of requests' : 'Cost'} value={money(total.cost)} />
-      {summaryCost > 0 && <Total name="Cost of summaries" value={money(summaryCost)} />}
-      <Total name="Requests" value={whole(total.requests)} />
-      <Total
-        name="Input tokens"
-        value={short(total.inputTokens + total.cacheReadTokens + total.cacheCreationTokens)}
-      />
-      <Total name="Output tokens" value={short(total.outputTokens)} />
-      <Total name="Input from the cache" value={share === undefined ? '–' : wholePercent(share)} />
-      <Total name="Saved by caching" value={money(total.saved)} />
+      <Fact name={summaryCost > 0 ? 'Cost of requests' : 'Cost'}>{money(total.cost)}</Fact>
+      {summaryCost > 0 && <Fact name="Cost of summaries">{money(summaryCost)}</Fact>}
+      <Fact name="Requests">{whole(total.requests)}</Fact>
+      <Fact name="Input tokens">{short(inputOf(total))}</Fact>
+      <Fact name="Output tokens">{short(total.outputTokens)}</Fact>
+      <Fact name="Input from the cache">{share === undefined ? '–' : wholePercent(share)}</Fact>
+      <Fact name="Saved by caching">{money(total.saved)}</Fact>
     </dl>
-  )
-}
-
-function Total({ name, value }: { readonly name: string; readonly value: string }) {
-  return (
-    <div>
-      <dt>{name}</dt>
-      <dd>{value}</dd>
-    </div>
   )
 }
 
@@ -353,7 +342,7 @@ const POINTS = 5_000
 /** What compaction saved in the requests of a session: in tokens, and in money where prices can be derived. */
 function Savings({ sessionId, version }: { readonly sessionId: string; readonly version: string }) {
   const loaded = useCall('messages.timeline', [sessionId, { points: POINTS }], version)
-  const timeline = useKept(loaded.value)
+  const timeline = useLast(loaded.value)
   const all = useCall('requests.costs', [{ session: sessionId }], version)
   const requests = useRequests(sessionId, version)
   if (loaded.error !== undefined || timeline === undefined) return <Show of={loaded}>{() => null}</Show>

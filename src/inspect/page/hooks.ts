@@ -26,3 +26,10 @@ export function useSettled<T>(value: T, ms: number): T {
   }, [key, settled])
   return settled
 }
+
+/** The last value that was loaded: it stays on the page while the next one is read. */
+export function useLast<T>(value: T | undefined): T | undefined {
+  const last = useRef(value)
+  if (value !== undefined) last.current = value
+  return last.current
+}

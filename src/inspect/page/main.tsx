@@ -8,7 +8,7 @@ import { Search } from './search.tsx'
 import { SessionPage } from './session.tsx'
 import { Sessions } from './sessions.tsx'
 import './style.css'
-import { Keyboard, Overlays } from './ui.tsx'
+import { Badge, Keyboard, Overlays } from './ui.tsx'
 
 /** The page: a header, a view, and what lies over it. */
 function Page() {
@@ -43,7 +43,7 @@ function Page() {
             {facts.title}
           </span>
         )}
-        {facts.readonly && <span class="badge badge-plain">read-only</span>}
+        {facts.readonly && <Badge>read-only</Badge>}
         <span class="spring" />
         <button type="button" class="search-button" onClick={() => setOverlay('search')}>
           Search <kbd>/</kbd>

@@ -7,13 +7,12 @@ import { asCallError, type CallError, useCall } from './api.ts'
 import { applyPreview } from './compaction-actions.tsx'
 import { Scrolling, SummaryText } from './compaction-detail.tsx'
 import { bytes, change, counted, short, whole } from './format.ts'
-import { useSettled } from './hooks.ts'
+import { useLast, useSettled } from './hooks.ts'
 import type { Live, Progress } from './live.ts'
 import { IDLE_WORDS, OFF_TARGET_WORDS, optionsOf, type PreviewSettings, STAGES } from './preview-settings.ts'
 import { PagedRows, RowLine } from './row-list.tsx'
 import { TokensChange } from './tokens-change.tsx'
-import { ask, Failed, Skeleton } from './ui.tsx'
-import { useKept } from './use-requests.ts'
+import { ask, Fact, Failed, Skeleton } from './ui.tsx'
 
 /** How long settings stay as they are before they are tried. */
 const PAUSE_MS = 350
@@ -83,7 +82,7 @@ function Planner({
   const [failure, setFailure] = useState<CallError>()
   const options = useSettled(optionsOf(set, own), PAUSE_MS)
   const loaded = useCall('previewCompaction', [session.id, options], live.state?.session?.viewEpoch)
-  const preview = useKept(loaded.value ?? undefined)
+  const preview = useLast(loaded.value ?? undefined)
   const isWaiting = loaded.loading || JSON.stringify(options) !== JSON.stringify(optionsOf(set, own))
   const again = (): void => {
     setFailure(undefined)
@@ -220,8 +219,7 @@ function Planner({
 
 function Question({ preview }: { readonly preview: NamedPreview }) {
   const { tokensBefore, tokensAfter, compactions, summaryPending = [] } = preview
-  const hidden = compactions.reduce((sum, one) => sum + one.rowsHidden, 0)
-  const replaced = compactions.reduce((sum, one) => sum + one.partsReplaced, 0)
+  const { hidden, replaced } = sumsOf(compactions)
   return (
     <>
       <p>
@@ -237,6 +235,12 @@ function Question({ preview }: { readonly preview: NamedPreview }) {
     </>
   )
 }
+
+/** The rows and parts that a plan changes. */
+const sumsOf = (compactions: NamedPreview['compactions']) => ({
+  hidden: compactions.reduce((sum, one) => sum + one.rowsHidden, 0),
+  replaced: compactions.reduce((sum, one) => sum + one.partsReplaced, 0),
+})
 
 function pendingWords({ summaryPending = [] }: NamedPreview): string {
   const input = summaryPending.reduce((sum, one) => sum + one.inputTokens, 0)
@@ -308,44 +312,25 @@ function Planned({
 }) {
   const { compactions, summaryPending, reason, offTarget, fits, invalidatedReasoning } = preview
   const { imagesBefore, imagesAfter, mediaBytesBefore, mediaBytesAfter } = preview
-  const hidden = compactions.reduce((sum, one) => sum + one.rowsHidden, 0)
-  const replaced = compactions.reduce((sum, one) => sum + one.partsReplaced, 0)
+  const { hidden, replaced } = sumsOf(compactions)
   return (
     <>
       <dl class="difference-figures">
-        <div>
-          <dt>Tokens of the history</dt>
-          <dd>
-            <TokensChange before={preview.tokensBefore} after={preview.tokensAfter} />
-          </dd>
-        </div>
-        <div>
-          <dt>Target</dt>
-          <dd>{short(preview.targetTokens)}</dd>
-        </div>
-        <div>
-          <dt>Rows hidden</dt>
-          <dd>{whole(hidden)}</dd>
-        </div>
-        <div>
-          <dt>Parts replaced</dt>
-          <dd>{whole(replaced)}</dd>
-        </div>
+        <Fact name="Tokens of the history">
+          <TokensChange before={preview.tokensBefore} after={preview.tokensAfter} />
+        </Fact>
+        <Fact name="Target">{short(preview.targetTokens)}</Fact>
+        <Fact name="Rows hidden">{whole(hidden)}</Fact>
+        <Fact name="Parts replaced">{whole(replaced)}</Fact>
         {imagesBefore > 0 && (
-          <div>
-            <dt>Images</dt>
-            <dd>
-              {imagesBefore} → {imagesAfter}
-            </dd>
-          </div>
+          <Fact name="Images">
+            {imagesBefore} → {imagesAfter}
+          </Fact>
         )}
         {mediaBytesBefore !== mediaBytesAfter && (
-          <div>
-            <dt>Images and files</dt>
-            <dd>
-              {bytes(mediaBytesBefore)} → {bytes(mediaBytesAfter)}
-            </dd>
-          </div>
+          <Fact name="Images and files">
+            {bytes(mediaBytesBefore)} → {bytes(mediaBytesAfter)}
+          </Fact>
         )}
       </dl>
       {Math.abs(scale - 1) > 0.03 && (

@@ -4,11 +4,11 @@ import type { ComparedRequests, RequestComparison } from '../../store/requests/c
 import { type Loaded, useCall } from './api.ts'
 import { CAUSE_WORDS, compactionWords, sharedBar, sharedWords, wholePercent } from './comparison-words.ts'
 import { counted, duration, money, time, whole } from './format.ts'
+import { useLast } from './hooks.ts'
 import type { ListedRequest } from './recorded-requests.ts'
 import { sessionLink } from './router.ts'
 import { changeOf } from './sent-messages.ts'
 import { Badge, Failed, Skeleton } from './ui.tsx'
-import { useKept } from './use-requests.ts'
 
 /** More requests than these aren't offered in the select. */
 const MAX_CHOICES = 200
@@ -28,7 +28,7 @@ export function Comparison({ sessionId, requestId, rows, compactions, first }: P
   const other = choice.of === requestId ? choice.id : ''
   const chosen = useCall('requests.compare', other === '' ? null : [sessionId, requestId, { with: other }])
   const loaded = other === '' ? first : chosen
-  const value = useKept(loaded.value)
+  const value = useLast(loaded.value)
   const at = rows.findIndex(({ request }) => request.id === requestId)
   const earlier = rows.slice(Math.max(0, at - MAX_CHOICES), Math.max(0, at)).toReversed()
   return (

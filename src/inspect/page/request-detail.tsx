@@ -23,7 +23,7 @@ import {
   shownOf,
   toolName,
 } from './sent-messages.ts'
-import { attempt, Badge, Empty, Id, Show, toast } from './ui.tsx'
+import { attempt, Badge, copy, Empty, Fact, Id, Show } from './ui.tsx'
 
 /* A request as it was sent, beside the log at that moment. */
 
@@ -82,8 +82,7 @@ export function RequestDetail({
           onClick={() =>
             void attempt(async () => {
               const all = await call('requests.get', [id, given.id], { whole: true })
-              await navigator.clipboard.writeText(JSON.stringify(all, null, 2))
-              toast({ text: 'Copied the request as JSON.' })
+              await copy(JSON.stringify(all, null, 2), 'Copied the request as JSON.')
             })
           }
         >
@@ -220,7 +219,7 @@ function Facts({
   const cost = row?.request.cost ?? request.cost
   return (
     <dl class="request-facts">
-      <Fact name="Sent bytes" isWide>
+      <Fact name="Sent bytes" look="request-fact-wide">
         {matches ? (
           <>
             <Badge kind="good">matches what was sent</Badge>{' '}
@@ -290,23 +289,6 @@ function Facts({
         <span class="dim">renderer {renderer}</span>
       </Fact>
     </dl>
-  )
-}
-
-function Fact({
-  name,
-  isWide,
-  children,
-}: {
-  readonly name: string
-  readonly isWide?: boolean
-  readonly children: ComponentChildren
-}) {
-  return (
-    <div class={isWide ? 'request-fact-wide' : ''}>
-      <dt>{name}</dt>
-      <dd>{children}</dd>
-    </div>
   )
 }
 
@@ -578,7 +560,7 @@ const FOLDED_CHARACTERS = 1_200
 const FOLDED_LINES = 16
 
 /** A text as it was sent: nothing of it is rendered. */
-export function LongText({ text }: { readonly text: string }) {
+function LongText({ text }: { readonly text: string }) {
   const [isOpen, setOpen] = useState(false)
   const head = useMemo(() => headOf(text), [text])
   return (

@@ -5,12 +5,12 @@ import type { Compaction } from '../../storage/storage.ts'
 import { useCall } from './api.ts'
 import { compactionWords } from './comparison-words.ts'
 import { counted } from './format.ts'
+import { useLast } from './hooks.ts'
 import { hiderOf, type LogGroup, lastWindow, logGroups, windowWith } from './log-groups.ts'
 import { sessionLink } from './router.ts'
 import { lineOf } from './row-line.ts'
 import { isIn, rangeWords } from './sent-messages.ts'
 import { Badge, Empty, Show } from './ui.tsx'
-import { useKept } from './use-requests.ts'
 
 const SIZE = 100
 /** Longer runs of hidden rows are folded. */
@@ -39,7 +39,7 @@ export function RequestLog({
     sessionId,
     { at, after: window.after, before: window.before, shown: true },
   ])
-  const rows = useKept(loaded.value)
+  const rows = useLast(loaded.value)
   const groups = useMemo(() => (rows === undefined ? [] : logGroups(rows)), [rows])
   const byId = useMemo(() => new Map(compactions.map((one) => [one.id, one] as const)), [compactions])
   const box = useRef<HTMLElement>(null)

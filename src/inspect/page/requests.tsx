@@ -3,6 +3,7 @@ import type { Compaction } from '../../storage/storage.ts'
 import type { RecordedRequest } from '../../store/requests/recorded.ts'
 import { useCall } from './api.ts'
 import { change, clock, counted, fullTime, money, short, time, whole } from './format.ts'
+import { useLast } from './hooks.ts'
 import { useKeys } from './keys.tsx'
 import {
   inputOf,
@@ -18,7 +19,7 @@ import './requests.css'
 import { go, sessionLink } from './router.ts'
 import type { TabProps } from './session-tab.ts'
 import { Badge, Empty, Failed, Skeleton } from './ui.tsx'
-import { type Growing, useAudit, useKept, useRequests } from './use-requests.ts'
+import { type Growing, useAudit, useRequests } from './use-requests.ts'
 
 const NO_COMPACTIONS: readonly Compaction[] = []
 
@@ -27,7 +28,7 @@ export function Requests({ session, version, query }: TabProps) {
   const { id } = session
   const list = useRequests(id, version)
   const audit = useAudit(id, version)
-  const compactions = useKept(useCall('listCompactions', [id], version).value) ?? NO_COMPACTIONS
+  const compactions = useLast(useCall('listCompactions', [id], version).value) ?? NO_COMPACTIONS
   const rows = useMemo(
     () => listedRequests(list.items, audit.items, compactions),
     [list.items, audit.items, compactions],
@@ -40,7 +41,7 @@ export function Requests({ session, version, query }: TabProps) {
   const loaded = useCall('requests.get', key === undefined ? null : [id, key])
   const isUnrecorded =
     answer !== undefined && (key === undefined ? list.isDone : loaded.error?.code === 'REQUEST_NOT_FOUND')
-  const shown = useKept(loaded.value)
+  const shown = useLast(loaded.value)
   const chosen = rows.findIndex(({ request }) => request.id === (query.request ?? loaded.value?.id))
   const select = (row: ListedRequest | undefined): void => {
     if (row !== undefined) go(sessionLink(id, 'requests', { request: row.request.id }), { replace: true })
@@ -313,7 +314,7 @@ function Row({
 }
 
 /** The input tokens of a request by how they were billed, against the largest request. */
-export function InputBar({
+function InputBar({
   request,
   largest,
 }: {

@@ -1,18 +1,19 @@
-import { useEffect, useRef, useState } from 'preact/hooks'
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { isCall, isResult, partsOf, type StoredMessage } from '../../core/messages/message.ts'
 import { call } from './api.ts'
 import type { placeOf } from './conversation-items.ts'
 import { PAGE_SIZE, pageOf } from './conversation-rows.ts'
+import { attempt } from './ui.tsx'
 
 /* Roles and tools of rows, for the filters: they are known of rows that were read, so a filter reads the log from its end. */
 
 /** What a filter selects; an empty text selects everything. */
 export type Wanted = { readonly role: string; readonly tool: string }
 
-export type RowFacts = { readonly role: string; readonly tools: readonly string[] }
+type RowFacts = { readonly role: string; readonly tools: readonly string[] }
 
 /** Returns the role of a row as a filter knows it, and the names of the tools in it. */
-export function factsOf(row: Pick<StoredMessage, 'role' | 'kind' | 'content'>): RowFacts {
+function factsOf(row: Pick<StoredMessage, 'role' | 'kind' | 'content'>): RowFacts {
   const tools = partsOf(row).flatMap((part) =>
     isCall(part) ? [part.toolName] : isResult(part) && part.toolName !== undefined ? [part.toolName] : [],
   )
@@ -33,7 +34,7 @@ export function isWanted({ role, tools }: RowFacts, wanted: Wanted): boolean {
 
 type FilterItem = Parameters<typeof placeOf>[0]
 
-export type Scan = {
+type Scan = {
   /** Selects the rows that are known to match; undefined without a filter. */
   readonly matches: ((item: FilterItem) => boolean) | undefined
   /** How much of the log was read, from 0 to 1. */
@@ -41,6 +42,14 @@ export type Scan = {
   /** Changes when more is known. */
   readonly revision: number
   readonly toolNames: readonly string[]
+}
+
+const MAX_NAMES = 100
+
+function namesIn(facts: Iterable<RowFacts>): string[] {
+  const names = new Set<string>()
+  for (const { tools } of facts) for (const tool of tools) if (names.size < MAX_NAMES) names.add(tool)
+  return [...names].sort()
 }
 
 /** Pages between two updates of the list. */
@@ -66,17 +75,16 @@ export function useScan(sessionId: string, messageCount: number, wanted: Wanted)
         readPages.current.set(page, rowsOfPage)
         if (++unseen % PAGES_PER_UPDATE === 1 && !stopped) setRevision((count) => count + 1)
       }
-      if (!stopped) setRevision((count) => count + 1)
     }
-    scan().catch(() => setRevision((count) => count + 1))
+    void attempt(scan).then(() => {
+      if (!stopped) setRevision((count) => count + 1)
+    })
     return () => {
       stopped = true
     }
   }, [sessionId, messageCount, isActive])
   const pages = pageOf(messageCount) + 1
-  const names = new Set<string>()
-  for (const { tools } of known.current.values())
-    for (const tool of tools) if (names.size < 100) names.add(tool)
+  const toolNames = useMemo(() => namesIn(known.current.values()), [revision])
   return {
     matches: isActive
       ? (item) => {
@@ -86,6 +94,6 @@ export function useScan(sessionId: string, messageCount: number, wanted: Wanted)
       : undefined,
     share: Math.min(1, readPages.current.size / pages),
     revision,
-    toolNames: [...names].sort(),
+    toolNames,
   }
 }

@@ -2,7 +2,7 @@ import { useEffect, useState } from 'preact/hooks'
 import type { SearchHit } from '../../storage/storage.ts'
 import { asCallError, type CallError, call } from './api.ts'
 import { go, sessionLink } from './router.ts'
-import { Badge, Dialog, Failed, Skeleton, Time } from './ui.tsx'
+import { attempt, Badge, Dialog, Failed, Skeleton, Time } from './ui.tsx'
 
 type Found = { readonly hits: readonly SearchHit[]; readonly cursor: string | undefined }
 
@@ -114,10 +114,12 @@ export function Search({ sessionId, onClose }: { readonly sessionId: string | un
       {found?.cursor !== undefined && (
         <button
           type="button"
-          onClick={async () => {
-            const next = await query(found.cursor)
-            setFound({ hits: [...found.hits, ...next.hits], cursor: next.cursor })
-          }}
+          onClick={() =>
+            void attempt(async () => {
+              const next = await query(found.cursor)
+              setFound({ hits: [...found.hits, ...next.hits], cursor: next.cursor })
+            })
+          }
         >
           More
         </button>

@@ -3,7 +3,6 @@ import { useCall } from './api.ts'
 import { time } from './format.ts'
 import { sentWords, whyNotSent } from './reasoning-words.ts'
 import { sessionLink } from './router.ts'
-import { useRequests } from './use-requests.ts'
 
 /** Whether the newest recorded request contains a block of reasoning, and if not, why. Read when the block is opened. */
 export function SentReasoning({
@@ -15,11 +14,12 @@ export function SentReasoning({
   readonly position: number | undefined
   readonly context: { readonly sessionId: string; readonly version: string }
 }) {
-  const requests = useRequests(sessionId, version)
-  const newest = requests.isDone ? requests.items.at(-1) : undefined
+  const requests = useCall('requests.list', [sessionId, { limit: 1, order: 'backward' }], version)
+  const newest = requests.value?.[0]
   const request = useCall('requests.get', newest === undefined ? null : [sessionId, newest.id])
-  if (requests.isDone && newest === undefined) return null
-  if (request.error !== undefined || requests.error !== undefined) return null
+  if (requests.value !== undefined && newest === undefined) return null
+  const error = requests.error ?? request.error
+  if (error !== undefined) return <p class="small dim">{error.message}</p>
   return (
     <p class="small dim">
       {newest === undefined || request.value === undefined ? (

@@ -40,7 +40,7 @@ export function SessionStrip({
     () => (width === 0 || messages === 0 ? [] : bucketsOf(segments, Math.max(1, Math.floor(width / COLUMN)))),
     [segments, width, messages],
   )
-  const counts = countsOf(segments)
+  const counts = useMemo(() => countsOf(segments), [segments])
   const names = useMemo(() => new Map(compactions.map((one) => [one.id, kindWords(one)])), [compactions])
   const x = (position: number): number => (position / Math.max(1, messages)) * width
   const words = (bucket: Bucket): string => bucketWords(bucket, names)

@@ -2,7 +2,7 @@ import type { Session } from '../../storage/storage.ts'
 import type { ContextStats } from '../../store/compaction/stats.ts'
 import type { Live } from './live.ts'
 import type { Query } from './router.ts'
-import { type ByCategory, tokensByCategory } from './ui.tsx'
+import { type ByCategory, tokensByCategory } from './tokens.ts'
 
 /** What every tab of a session receives. */
 export type TabProps = {
@@ -12,6 +12,7 @@ export type TabProps = {
   readonly version: string
   readonly query: Query
   readonly stats: ContextStats | undefined
+  readonly forks: readonly Session[]
 }
 
 /** The tokens of the next request by category. */

@@ -9,6 +9,7 @@ import { ContextView } from './context.tsx'
 import { Conversation } from './conversation.tsx'
 import { SessionCosts } from './costs.tsx'
 import { counted, money, percent, short } from './format.ts'
+import { useLast } from './hooks.ts'
 import { useKeys } from './keys.tsx'
 import { type Live, useLive } from './live.ts'
 import { Requests } from './requests.tsx'
@@ -23,6 +24,8 @@ const NAMES: { readonly [tab in Tab]: string } = {
   compactions: 'Compactions',
   costs: 'Costs',
 }
+
+const NO_FORKS: readonly Session[] = []
 
 /**
  * Whether the first state has arrived, so that nothing is called for an unknown version and then once more. If it takes longer than a
@@ -59,13 +62,10 @@ export function SessionPage({ route }: { readonly route: Extract<Route, { page: 
   const session = useCall('sessions.get', [id], live.version)
   const ready = useReady(live)
   const stats = useCall('getContextStats', ready ? [id] : null, live.version)
-  const [kept, setKept] = useState<{ session?: Session; stats?: ContextStats }>({})
+  const forks = useLast(useCall('sessions.forks', ready ? [id] : null, live.version).value) ?? NO_FORKS
   // The last values stay while they are read again, so that nothing jumps.
-  const shown = session.value ?? kept.session
-  const shownStats = stats.value ?? kept.stats
-  if (session.value !== undefined && session.value !== kept.session)
-    setKept({ ...kept, session: session.value })
-  if (stats.value && stats.value !== kept.stats) setKept({ ...kept, stats: stats.value })
+  const shown = useLast(session.value)
+  const shownStats = useLast(stats.value ?? undefined)
   const name = shown?.title ?? id
   useEffect(() => setTitle(name, NAMES[tab]), [name, tab])
   useKeys(
@@ -97,10 +97,10 @@ export function SessionPage({ route }: { readonly route: Extract<Route, { page: 
         <Skeleton lines={8} />
       </div>
     )
-  const props: TabProps = { session: shown, live, version: live.version, query, stats: shownStats }
+  const props: TabProps = { session: shown, live, version: live.version, query, stats: shownStats, forks }
   return (
     <div class={`session session-${tab}`}>
-      <Header session={shown} stats={shownStats} live={live} />
+      <Header session={shown} stats={shownStats} forks={forks} live={live} />
       <nav class="tabs" aria-label="Session">
         {TABS.map((one) => (
           <a key={one} href={sessionLink(id, one)} aria-current={one === tab ? 'page' : undefined}>
@@ -124,15 +124,16 @@ export function SessionPage({ route }: { readonly route: Extract<Route, { page: 
 function Header({
   session,
   stats,
+  forks,
   live,
 }: {
   readonly session: Session
   readonly stats: ContextStats | undefined
+  readonly forks: readonly Session[]
   readonly live: Live
 }) {
   const { id, title, model, provider, owner, forkedFrom } = session
   const usage = useCall('requests.usage', [id], live.version)
-  const forks = useCall('sessions.forks', [id], live.version)
   const [isRenaming, setRenaming] = useState(false)
   const [isExporting, setExporting] = useState(false)
   const run = live.state?.session?.run
@@ -180,16 +181,16 @@ function Header({
             forked at {forkedFrom.position}
           </a>
         )}
-        {forks.value && forks.value.length > 0 && (
+        {forks.length > 0 && (
           <Menu
             label="Forks"
-            items={forks.value.map((one) => ({
+            items={forks.map((one) => ({
               label: one.title ?? one.id,
               hint: `at ${one.forkedFrom?.position}`,
               run: () => go(sessionLink(one.id)),
             }))}
           >
-            {counted(forks.value.length, 'fork')} ▾
+            {counted(forks.length, 'fork')} ▾
           </Menu>
         )}
       </div>

@@ -1,4 +1,5 @@
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks'
+import { listIn } from '../../core/messages/json.ts'
 import { callerOf } from '../../core/retention/subagent.ts'
 import type { ListedSession } from '../../storage/storage.ts'
 import { archive, canChange } from './actions.tsx'
@@ -7,7 +8,8 @@ import { counted, money, percent, whole } from './format.ts'
 import { useKeys } from './keys.tsx'
 import { useLive } from './live.ts'
 import { go, type Query, readRoute, sessionLink, sessionsLink } from './router.ts'
-import { Bar, Empty, Failed, Menu, Skeleton, Time, tokensByCategory } from './ui.tsx'
+import { tokensByCategory } from './tokens.ts'
+import { Badge, Bar, Empty, Failed, Menu, Skeleton, Time } from './ui.tsx'
 
 const PAGE = 50
 
@@ -57,7 +59,7 @@ export function Sessions({ query }: { readonly query: Query }) {
         <a class="link" href={sessionsLink({ ...query, archived: archived ? undefined : 'yes' })}>
           {archived ? 'Show the others' : 'Archived'}
         </a>
-        {!connected && <span class="badge badge-warn">not connected</span>}
+        {!connected && <Badge kind="warn">not connected</Badge>}
       </div>
       {list.error !== undefined ? (
         <Failed error={list.error} retry={list.restart} />
@@ -275,8 +277,7 @@ function folded(sessions: readonly Shown[]): readonly {
   const byId = new Map(sessions.map((one) => [one.session.id, one]))
   const children = new Map<string, Shown[]>()
   for (const one of sessions)
-    if (one.parent !== undefined && byId.has(one.parent))
-      children.set(one.parent, [...(children.get(one.parent) ?? []), one])
+    if (one.parent !== undefined && byId.has(one.parent)) listIn(children, one.parent).push(one)
   const walk = (one: Shown, depth: number, path: readonly string[]): ReturnType<typeof folded> => {
     const below = (children.get(one.session.id) ?? []).filter(({ session }) => !path.includes(session.id))
     const row = {
@@ -367,7 +368,10 @@ function useSessions(
       setError(asCallError(thrown))
     }
   }
-  useEffect(() => void refresh(), [key, newest])
+  const latest = useRef(refresh)
+  latest.current = refresh
+  const restart = useCallback(() => void latest.current(), [])
+  useEffect(restart, [key, newest])
   const more = useCallback(async (): Promise<void> => {
     if (busy.current || own.done || own.sessions.length === 0) return
     busy.current = true
@@ -393,7 +397,7 @@ function useSessions(
     done: own.done,
     error,
     more,
-    restart: () => void refresh(),
+    restart,
     toggle: (id) => setOpen(new Set(open.has(id) ? [...open].filter((one) => one !== id) : [...open, id])),
   }
 }

@@ -1,5 +1,6 @@
 import { scaleLinear } from 'd3-scale'
 import { area, curveStepAfter, line } from 'd3-shape'
+import { countBefore } from '../../core/messages/json.ts'
 import type { AuditEntry, Compaction } from '../../storage/storage.ts'
 import type { TimelinePoint } from '../../store/topics/messages.ts'
 import { kindWords, workWords } from './compaction-runs.ts'
@@ -62,10 +63,6 @@ export function stackOf(
   return { ...tokensByCategory(sizes, tokens * ratio), ...fixed }
 }
 
-export function sumOf(parts: ByCategory): number {
-  return CATEGORIES.reduce((sum, { key }) => sum + (parts[key] ?? 0), 0)
-}
-
 /** Returns the left edges of the bands of all points, and the right edge of the last. */
 export function edgesOf(times: readonly number[], axis: Axis, width: number): number[] {
   const count = times.length
@@ -97,14 +94,8 @@ function inOrder(times: readonly number[]): number[] {
 
 /** Returns the index of the point whose band contains a place of the axis. */
 export function indexAt(edges: readonly number[], x: number): number {
-  let low = 0
-  let high = edges.length - 2
-  while (low < high) {
-    const middle = (low + high + 1) >> 1
-    if (edges[middle]! <= x) low = middle
-    else high = middle - 1
-  }
-  return Math.max(0, low)
+  const reached = countBefore(edges, (edge) => edge <= x)
+  return Math.max(0, Math.min(edges.length - 1, reached) - 1)
 }
 
 /** The middle of a point's band. */
@@ -112,7 +103,7 @@ export const middleOf = (edges: readonly number[], index: number): number =>
   (edges[index]! + edges[index + 1]!) / 2
 
 /** An area of the stack, as the path of an SVG. */
-export type Layer = { readonly category: Category; readonly path: string }
+type Layer = { readonly category: Category; readonly path: string }
 
 /** Returns the areas of the stacked figures, bottom first, without empty ones. */
 export function layersOf(
@@ -193,15 +184,7 @@ export function topOf({
 
 /* Events. */
 
-export type HappeningKind =
-  | 'compaction'
-  | 'refusal'
-  | 'repair'
-  | 'rewind'
-  | 'undone'
-  | 'redone'
-  | 'failed'
-  | 'other'
+type HappeningKind = 'compaction' | 'refusal' | 'repair' | 'rewind' | 'undone' | 'redone' | 'failed' | 'other'
 
 /** Something that happened to the view, between two points. */
 export type Happening = {
@@ -265,14 +248,7 @@ function madeOf(compaction: Compaction, name: string): Pick<Happening, 'kind' | 
 
 /** Returns the index of the first point in which an event is in force; the number of points if it was after all of them. */
 export function slotOf(points: readonly Pick<ChartPoint, 'auditNo'>[], no: number): number {
-  let low = 0
-  let high = points.length
-  while (low < high) {
-    const middle = (low + high) >> 1
-    if (points[middle]!.auditNo < no) low = middle + 1
-    else high = middle
-  }
-  return low
+  return countBefore(points, ({ auditNo }) => auditNo < no)
 }
 
 /** Events at one place of the axis. */

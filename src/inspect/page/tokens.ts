@@ -16,16 +16,18 @@ export const CATEGORIES = [
 export type Category = (typeof CATEGORIES)[number]['key']
 export type ByCategory = { readonly [C in Category]?: number }
 
+export const sumOf = (parts: ByCategory): number =>
+  CATEGORIES.reduce((sum, { key }) => sum + (parts[key] ?? 0), 0)
+
 /** Divides the tokens of a view among the categories of its sizes, so that they add up to them. */
 export function tokensByCategory(sizes: Sizes, tokens: number): ByCategory {
-  const units = { ...sizes }
-  const sum = units.text + units.reasoning + units.toolCalls + units.toolResults + units.media
+  const sum = sizes.text + sizes.reasoning + sizes.toolCalls + sizes.toolResults + sizes.media
   const part = (value: number): number => (sum === 0 ? 0 : (value / sum) * tokens)
   return {
-    text: sum === 0 ? tokens : part(units.text),
-    reasoning: part(units.reasoning),
-    toolCalls: part(units.toolCalls),
-    toolResults: part(units.toolResults),
-    media: part(units.media),
+    text: sum === 0 ? tokens : part(sizes.text),
+    reasoning: part(sizes.reasoning),
+    toolCalls: part(sizes.toolCalls),
+    toolResults: part(sizes.toolResults),
+    media: part(sizes.media),
   }
 }

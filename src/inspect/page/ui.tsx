@@ -3,9 +3,7 @@ import { useEffect, useRef, useState } from 'preact/hooks'
 import { asCallError, type CallError } from './api.ts'
 import { fullTime, percent, short, shortId, time, whole } from './format.ts'
 import { shortcutGroups } from './keys.tsx'
-import { type ByCategory, CATEGORIES, type Category } from './tokens.ts'
-
-export { type ByCategory, CATEGORIES, type Category, tokensByCategory } from './tokens.ts'
+import { type ByCategory, CATEGORIES, type Category, sumOf } from './tokens.ts'
 
 /* The parts that every view uses: figures, states, dialogs, messages. */
 
@@ -23,7 +21,7 @@ export function Bar({
   readonly marks?: readonly { readonly at: number; readonly label: string }[]
   readonly label: string
 }) {
-  const used = CATEGORIES.reduce((sum, { key }) => sum + (parts[key] ?? 0), 0)
+  const used = sumOf(parts)
   const scale = Math.max(limit, used, 1)
   return (
     <div class="bar" role="img" aria-label={`${label}: ${whole(Math.round(used))} of ${whole(limit)} tokens`}>
@@ -52,7 +50,7 @@ export function Bar({
 
 /** The names and figures of categories, for a bar or a chart. */
 export function Legend({ parts }: { readonly parts: ByCategory }) {
-  const used = CATEGORIES.reduce((sum, { key }) => sum + (parts[key] ?? 0), 0)
+  const used = sumOf(parts)
   return (
     <ul class="legend">
       {CATEGORIES.filter(({ key }) => (parts[key] ?? 0) > 0).map(({ key, label }) => (
@@ -73,6 +71,14 @@ export function Time({ at }: { readonly at: number }) {
   )
 }
 
+/** Copies a text, and says so. */
+export async function copy(text: string, said: string): Promise<void> {
+  await attempt(async () => {
+    await navigator.clipboard.writeText(text)
+    toast({ text: said })
+  })
+}
+
 /** An id, shortened; a click copies the whole. */
 export function Id({ id }: { readonly id: string }) {
   return (
@@ -80,10 +86,9 @@ export function Id({ id }: { readonly id: string }) {
       type="button"
       class="id"
       title={`Copy ${id}`}
-      onClick={async (event) => {
+      onClick={(event) => {
         event.stopPropagation()
-        await navigator.clipboard.writeText(id)
-        toast({ text: 'Copied the id.' })
+        void copy(id, 'Copied the id.')
       }}
     >
       {shortId(id)}
@@ -104,6 +109,24 @@ export function Badge({
     <span class={`badge badge-${kind}`} title={title}>
       {children}
     </span>
+  )
+}
+
+/** A name and its value in a list of facts (`dl`). */
+export function Fact({
+  name,
+  look,
+  children,
+}: {
+  readonly name: ComponentChildren
+  readonly look?: string
+  readonly children: ComponentChildren
+}) {
+  return (
+    <div class={look}>
+      <dt>{name}</dt>
+      <dd>{children}</dd>
+    </div>
   )
 }
 
@@ -172,7 +195,6 @@ type Question = {
   readonly title: string
   readonly body?: ComponentChildren
   readonly action: string
-  readonly danger?: boolean
 }
 type Asked = Question & { resolve(agreed: boolean): void }
 type Toast = {
@@ -273,12 +295,7 @@ export function Overlays() {
             <button type="button" onClick={() => answer(false)}>
               Cancel
             </button>
-            <button
-              type="button"
-              autofocus
-              class={asked.danger ? 'danger' : 'primary'}
-              onClick={() => answer(true)}
-            >
+            <button type="button" autofocus class="primary" onClick={() => answer(true)}>
               {asked.action}
             </button>
           </footer>
@@ -347,7 +364,7 @@ export function Menu({
   readonly label: string
   readonly children?: ComponentChildren
   readonly items: readonly (
-    | { readonly label: string; readonly hint?: string; readonly danger?: boolean; run(): void }
+    | { readonly label: string; readonly hint?: string; run(): void }
     | undefined
     | false
   )[]
@@ -388,7 +405,6 @@ export function Menu({
           <button
             key={item.label}
             type="button"
-            class={item.danger ? 'danger-text' : ''}
             onClick={() => {
               // Before it runs: what it opens takes the focus from there, and gives it back.
               box.current?.querySelector('summary')?.focus()

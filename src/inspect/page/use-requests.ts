@@ -75,10 +75,3 @@ function useGrowing<T>(
     reload,
   }
 }
-
-/** The last value that was loaded: it stays on the page while the next one is read. */
-export function useKept<T>(value: T | undefined): T | undefined {
-  const kept = useRef(value)
-  if (value !== undefined) kept.current = value
-  return kept.current
-}

@@ -5,11 +5,11 @@ import type { ViewDiff } from '../../store/topics/messages.ts'
 import { useCall } from './api.ts'
 import { kindWords } from './compaction-runs.ts'
 import { change, counted, short, shortId, whole } from './format.ts'
+import { useLast } from './hooks.ts'
 import { sessionLink } from './router.ts'
 import { type LineRow, PagedRows, RowLine } from './row-list.tsx'
 import { useStoredRows } from './stored-rows.ts'
-import { Empty, Failed, Skeleton } from './ui.tsx'
-import { useKept } from './use-requests.ts'
+import { Empty, Fact, Failed, Skeleton } from './ui.tsx'
 import './view-difference.css'
 
 type Change = ViewDiff['changes'][number]
@@ -30,30 +30,23 @@ export function ViewDifference({
 }) {
   const args = to === undefined ? ([sessionId, from] as const) : ([sessionId, from, to] as const)
   const loaded = useCall('messages.diff', [...args], to === undefined ? version : undefined)
-  const diff = useKept(loaded.value)
+  const diff = useLast(loaded.value)
   if (loaded.error !== undefined) return <Failed error={loaded.error} retry={loaded.reload} />
   if (diff === undefined) return <Skeleton lines={5} />
   return (
     <div class={loaded.value === undefined ? 'difference difference-waiting' : 'difference'}>
       <dl class="difference-figures">
-        <div>
-          <dt>Tokens</dt>
-          <dd>
-            {short(diff.tokens.before)} → <b>{short(diff.tokens.after)}</b>{' '}
-            <span class="dim">{change(diff.tokens.after - diff.tokens.before)}</span>
-          </dd>
-        </div>
-        <div>
-          <dt>Rows sent</dt>
-          <dd>
-            {whole(diff.rows.before)} → <b>{whole(diff.rows.after)}</b>
-          </dd>
-        </div>
+        <Fact name="Tokens">
+          {short(diff.tokens.before)} → <b>{short(diff.tokens.after)}</b>{' '}
+          <span class="dim">{change(diff.tokens.after - diff.tokens.before)}</span>
+        </Fact>
+        <Fact name="Rows sent">
+          {whole(diff.rows.before)} → <b>{whole(diff.rows.after)}</b>
+        </Fact>
         {(['appeared', 'disappeared', 'changed'] as const).map((kind) => (
-          <div key={kind}>
-            <dt>{NAMES[kind]}</dt>
-            <dd>{whole(diff.changes.filter((one) => one.change === kind).length)}</dd>
-          </div>
+          <Fact key={kind} name={NAMES[kind]}>
+            {whole(diff.changes.filter((one) => one.change === kind).length)}
+          </Fact>
         ))}
       </dl>
       <Responsible sessionId={sessionId} changes={diff.changes} compactions={compactions} />

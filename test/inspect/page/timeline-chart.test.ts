@@ -11,10 +11,10 @@ import {
   slotOf,
   stackOf,
   stepsOf,
-  sumOf,
   ticksOf,
   topOf,
 } from '../../../src/inspect/page/timeline-chart.ts'
+import { sumOf } from '../../../src/inspect/page/tokens.ts'
 import type { AuditEntry, Compaction } from '../../../src/storage/storage.ts'
 
 const SIZES = {
