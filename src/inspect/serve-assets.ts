@@ -12,7 +12,7 @@ const FILES = {
 } as const
 
 /** The name of a file of the page. */
-export type AssetName = keyof typeof FILES
+type AssetName = keyof typeof FILES
 
 export function isAssetName(name: string): name is AssetName {
   return Object.hasOwn(FILES, name)

@@ -22,7 +22,7 @@ export type MediaPlace = {
   readonly item?: number
 }
 
-export type Sending = {
+type Sending = {
   readonly whole: boolean
   /** Returns the address of an image. `version` changes with its bytes. The place of a message that isn't a row is unknown. */
   address(place: MediaPlace | undefined, version: string): string | undefined

@@ -54,8 +54,8 @@ export const CHANGES = [
   'jobs.cancel',
 ] as const
 
-export type Read = (typeof READS)[number]
-export type Change = (typeof CHANGES)[number]
+type Read = (typeof READS)[number]
+type Change = (typeof CHANGES)[number]
 export type Verb = Read | Change
 
 type Method<V extends Verb> = V extends `${infer Topic}.${infer Name}`

@@ -23,7 +23,7 @@ export function waitFor(watched: number): number {
   return PERIOD_MS * Math.max(1, watched / SESSIONS_A_PERIOD)
 }
 
-export type Watcher = {
+type Watcher = {
   state(state: LiveState): void
   progress(event: CompactionEvent): void
   /** The store was closed. */
