@@ -160,6 +160,24 @@ export async function openPage(
   return { page, problems, visit, close: () => context.close() }
 }
 
+/** A page over a server of its own. */
+export type ServedPage = Opened & { readonly served: Served }
+
+/** Serves a store file and opens its page. `close` ends the page and the server, and closes the store. */
+export async function openServed(
+  browser: Browser,
+  path: string,
+  { page, ...options }: InspectorOptions & { readonly page?: BrowserContextOptions } = {},
+): Promise<ServedPage> {
+  const served = await serve(path, options)
+  const opened = await openPage(browser, served.url, page)
+  const close = async (): Promise<void> => {
+    await opened.close()
+    await served.close()
+  }
+  return { ...opened, served, close }
+}
+
 /** Fails with the words of what happened. */
 export function expectNoProblems({ problems }: Opened): void {
   expect(problems).toEqual([])

@@ -1,17 +1,17 @@
 import { execFile } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { promisify } from 'node:util'
-import type { Locator, Page } from 'playwright-core'
+import type { BrowserContextOptions, Locator, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { InspectorOptions } from '../../src/inspect/index.ts'
 import { newFile } from '../support/temporary.ts'
 import {
   copyOf,
   expectNoProblems,
-  type Opened,
   openPage,
+  openServed,
   type Served,
-  serve,
+  type ServedPage,
   settled,
   startBrowser,
 } from './browser.ts'
@@ -33,24 +33,23 @@ const AFTER_LUNCH = 107
 const FIRST_QUESTION = 90
 const LAST_ANSWER = 238
 
-type Flow = Opened & { readonly served: Served }
-
 let demo: string
 
+/** What a page may do: save files, and use the clipboard. */
+const READS_AND_SAVES: BrowserContextOptions = {
+  acceptDownloads: true,
+  permissions: ['clipboard-read', 'clipboard-write'],
+}
+
 /** A test with a store of its own, whose page must have had no problem at the end. */
-function flow(name: string, run: (flow: Flow) => Promise<void>, options: InspectorOptions = {}): void {
+function flow(name: string, run: (flow: ServedPage) => Promise<void>, options: InspectorOptions = {}): void {
   test(name, { timeout: 120_000 }, async () => {
-    const served = await serve(copyOf(demo), options)
-    const opened = await openPage(browser!, served.url, {
-      acceptDownloads: true,
-      permissions: ['clipboard-read', 'clipboard-write'],
-    })
+    const opened = await openServed(browser!, copyOf(demo), { ...options, page: READS_AND_SAVES })
     try {
-      await run({ ...opened, served })
+      await run(opened)
       expectNoProblems(opened)
     } finally {
       await opened.close()
-      await served.close()
     }
   })
 }
@@ -367,8 +366,7 @@ describe.skipIf(browser === undefined)('the page', () => {
       ['another system prompt', OTHER_SYSTEM, 'Another system prompt'],
       ['a pause of an hour', AFTER_LUNCH, 'Expired'],
     ])('says that %s lost the cache, and how much', async (_, answer, cause) => {
-      const served = await serve(copyOf(demo))
-      const opened = await openPage(browser!, served.url)
+      const opened = await openServed(browser!, copyOf(demo))
       await opened.visit(`${session('requests')}?answer=${answer}`)
       const comparison = opened.page.locator('.request-comparison-body')
       await comparison.locator('.badge').filter({ hasText: cause }).waitFor()
@@ -379,7 +377,6 @@ describe.skipIf(browser === undefined)('the page', () => {
         .waitFor()
       expectNoProblems(opened)
       await opened.close()
-      await served.close()
     })
 
     flow(
@@ -622,8 +619,7 @@ describe.skipIf(browser === undefined)('the page', () => {
       ['Markdown', /\.md$/, 'Checkout is one cent short'],
       ['JSON', /\.json$/, '{'],
     ])('a session is downloaded as %s', async (format, name, beginning) => {
-      const served = await serve(copyOf(demo))
-      const opened = await openPage(browser!, served.url, { acceptDownloads: true })
+      const opened = await openServed(browser!, copyOf(demo), { page: READS_AND_SAVES })
       const { page } = opened
       await opened.visit(session('conversation'))
       await choose(page, 'Actions for this session', 'Export')
@@ -637,7 +633,6 @@ describe.skipIf(browser === undefined)('the page', () => {
       expect(text).toContain('Two things:')
       expectNoProblems(opened)
       await opened.close()
-      await served.close()
     })
 
     flow('a copied link to a message opens at it, fresh', async ({ page, visit, served }) => {

@@ -1,15 +1,7 @@
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { newFile } from '../support/temporary.ts'
-import {
-  expectNoProblems,
-  type Opened,
-  openPage,
-  type Served,
-  serve,
-  settled,
-  startBrowser,
-} from './browser.ts'
+import { expectNoProblems, openServed, type ServedPage, settled, startBrowser } from './browser.ts'
 import { makeLargeSession, makeManySessions } from './demo-store.ts'
 
 /* A session of 100,000 messages and a list of 400 sessions: only what is near the window is read and made. Times are printed, not tested. */
@@ -21,18 +13,13 @@ const MESSAGES = 100_000
 const MOST_ROWS = 80
 
 describe.skipIf(browser === undefined)('a session of 100,000 messages', () => {
-  let served: Served
-  let opened: Opened
+  let opened: ServedPage
   beforeAll(async () => {
     const path = newFile()
     await makeLargeSession(path, MESSAGES)
-    served = await serve(path)
-    opened = await openPage(browser!, served.url)
+    opened = await openServed(browser!, path)
   }, 300_000)
-  afterAll(async () => {
-    await opened?.close()
-    await served?.close()
-  })
+  afterAll(() => opened?.close())
 
   const rowsOf = (page: Page): Promise<number> => page.getByRole('feed').locator('.row').count()
   /** The row is in the window, with its content. */
@@ -117,8 +104,7 @@ describe.skipIf(browser === undefined)('a list of 400 sessions', () => {
   test('is fetched by pages as one scrolls, down to the oldest', { timeout: 120_000 }, async () => {
     const path = newFile()
     await makeManySessions(path, 400)
-    const served = await serve(path)
-    const opened = await openPage(browser!, served.url)
+    const opened = await openServed(browser!, path)
     const { page, visit } = opened
     await visit('#/')
     const titles = page.locator('.session-title')
@@ -137,7 +123,6 @@ describe.skipIf(browser === undefined)('a list of 400 sessions', () => {
     expect(await titles.count()).toBe(400)
     expectNoProblems(opened)
     await opened.close()
-    await served.close()
   })
   afterAll(() => browser?.close())
 })

@@ -1,7 +1,7 @@
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { newFile } from '../support/temporary.ts'
-import { copyOf, expectNoProblems, openPage, serve, startBrowser } from './browser.ts'
+import { copyOf, expectNoProblems, openServed, startBrowser } from './browser.ts'
 import { makeDemoStore } from './demo-store.ts'
 
 /* Questions of a new user, from the list of sessions on. Each is answered after at most four clicks; typing isn't a click. */
@@ -117,8 +117,7 @@ describe.skipIf(browser === undefined)('questions', () => {
   })
 
   test.each(QUESTIONS)('%s', async (_, clicks, answer) => {
-    const served = await serve(copyOf(demo))
-    const opened = await openPage(browser!, served.url)
+    const opened = await openServed(browser!, copyOf(demo))
     const { page } = opened
     await opened.visit('#/')
     let count = 0
@@ -136,6 +135,5 @@ describe.skipIf(browser === undefined)('questions', () => {
     await answer(page)
     expectNoProblems(opened)
     await opened.close()
-    await served.close()
   })
 })

@@ -1,14 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { newFile } from '../support/temporary.ts'
-import {
-  expectNoProblems,
-  type Opened,
-  openPage,
-  type Served,
-  serve,
-  settled,
-  startBrowser,
-} from './browser.ts'
+import { expectNoProblems, openServed, type ServedPage, settled, startBrowser } from './browser.ts'
 import { DEMO_SESSION, makeDemoStore } from './demo-store.ts'
 
 /* The page in the real browser, over the real handler and a real store: that each view shows what it should, and does nothing else. */
@@ -16,17 +8,15 @@ import { DEMO_SESSION, makeDemoStore } from './demo-store.ts'
 const browser = await startBrowser('the inspector’s page')
 
 describe.skipIf(browser === undefined)('the page in Chromium', () => {
-  let served: Served
-  let opened: Opened
+  let opened: ServedPage
   beforeAll(async () => {
     const path = newFile()
     await makeDemoStore(path)
-    served = await serve(path)
-    opened = await openPage(browser!, served.url)
+    opened = await openServed(browser!, path)
   })
   afterAll(async () => {
+    await opened?.close()
     await browser?.close()
-    await served?.close()
   })
 
   test('the list has the sessions, newest first, with children folded under their parents', async () => {
